@@ -108,9 +108,118 @@ static const char *lost_when_retired(void)
 	return crew_close(&crew);
 }
 
+/* User code that runs inside a post: it dispatches to a mailbox that is full. */
+static struct evc_router *inner;
+
+static void dispatch_inside(void *context)
+{
+	uint64_t value = 0;
+
+	(void)context;
+	if (inner != NULL)
+		(void)(evc_dispatch_bytes(inner, 2, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value), 8, NULL) == EVC_OK);
+}
+
+static void note(void *context, const struct evc_subscription *subscription,
+		 const struct evc_dispatch_outcome *outcome)
+{
+	(void)subscription;
+	*(struct evc_dispatch_outcome *)context = *outcome;
+}
+
+static const char *dispatches_inside_of_a_post(void)
+{
+	struct evc_mailbox_options full = { .size = sizeof(full), .capacity = 1, .overflow = EVC_OVERFLOW_DROP_NEWEST };
+	struct evc_mailbox_options woken = { .size = sizeof(woken), .wake = dispatch_inside };
+	struct evc_dispatch_outcome outcome = { 0 };
+	struct suite_receiver other, receiver;
+	struct evc_balancer_options options = { .size = sizeof(options) };
+	struct evc_balancer *balancer;
+	struct evc_router *router;
+	struct evc_load load = { 0 };
+	struct evc_dispatch dispatch;
+
+	EXPECT_NONE(suite_receiver_open(&other, &full));
+	EXPECT_NONE(suite_receiver_open(&receiver, &woken));
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_OK(evc_balancer_create(&options, &balancer));
+	EXPECT_OK(evc_balancer_add(balancer, receiver.subscription, 0, false, &load));
+	EXPECT_OK(evc_router_subscribe(router, 1, evc_balancer_subscription(balancer), 0, false));
+	EXPECT_OK(evc_router_subscribe(router, 2, other.subscription, 0, false));
+	/* Fills it, and has the route in the thread's cache. */
+	inner = router;
+	dispatch_inside(NULL);
+	dispatch_inside(NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		struct evc_envelope *envelope;
+
+		EXPECT_OK(evc_dispatch_begin(router, 1, EVC_LANE_QUEUE_NORMAL, 8, 8, 1, &dispatch));
+		*(uint64_t *)evc_envelope_payload(dispatch.first) = i;
+		EXPECT_EQUAL(evc_dispatch_commit_each(&dispatch, note, &outcome), 1, "acceptances");
+		EXPECT_EQUAL(outcome.accepted, 1, "accepted");
+		EXPECT_EQUAL(outcome.dropped + outcome.displaced + outcome.refused, 0, "ended by a policy");
+		EXPECT_OK(evc_mailbox_take(receiver.mailbox, &envelope));
+		evc_mailbox_recycle(receiver.mailbox, envelope, true);
+		/* So that the next post wakes the consumer again. */
+		EXPECT_STATUS(evc_mailbox_pump(receiver.mailbox, 1), EVC_EMPTY);
+	}
+	inner = NULL;
+	EXPECT_EQUAL(evc_load_lost(&load), 0, "lost");
+	EXPECT_EQUAL(evc_load_retire(&load), 3, "promises in all");
+	evc_router_destroy(router);
+	evc_balancer_release(balancer);
+	evc_mailbox_release(receiver.mailbox);
+	evc_mailbox_release(other.mailbox);
+	EXPECT(suite_settle(), "no grace period within the limit");
+	return NULL;
+}
+
+/* Two balancers whose receivers have one mailbox: what each displaces of the other is the other's. */
+static const char *displaced_of_another(void)
+{
+	struct evc_mailbox_options bounded = { .size = sizeof(bounded), .capacity = 2, .overflow = EVC_OVERFLOW_DROP_OLDEST };
+	struct evc_subscription_options plain = { .size = sizeof(plain), .deliver = deliver };
+	struct evc_balancer_options options = { .size = sizeof(options) };
+	struct evc_subscription *subscriptions[3];
+	struct evc_load loads[2] = { { 0 } }, another = { 0 };
+	struct evc_balancer *balancers[2];
+	struct evc_mailbox *mailbox;
+	struct evc_router *router;
+	uint64_t value = 0;
+
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_OK(evc_mailbox_create(&bounded, &mailbox));
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT_OK(evc_mailbox_add_subscription(mailbox, &plain, &subscriptions[i]));
+	for (unsigned i = 0; i < 2; i++) {
+		EXPECT_OK(evc_balancer_create(&options, &balancers[i]));
+		EXPECT_OK(evc_balancer_add(balancers[i], subscriptions[i], 0, false, &loads[i]));
+		EXPECT_OK(evc_router_subscribe(router, 1 + i, evc_balancer_subscription(balancers[i]), 0, false));
+	}
+	EXPECT_STATUS(evc_balancer_add(balancers[0], subscriptions[0], 0, false, &another), EVC_INVALID_ARGUMENT);
+	EXPECT_OK(evc_router_subscribe(router, 3, subscriptions[2], 0, false));
+	/* Two of each: the second's displace the first's, and those of no balancer displace the second's. */
+	for (uint64_t key = 1; key <= 3; key++)
+		for (unsigned i = 0; i < 2; i++)
+			EXPECT_OK(evc_dispatch_bytes(router, key, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value), 8, NULL));
+	for (unsigned i = 0; i < 2; i++) {
+		EXPECT_EQUAL(evc_load_lost(&loads[i]), 2, "lost");
+		EXPECT_EQUAL(evc_load_promised(&loads[i]), 0, "promises that wait");
+	}
+	evc_router_destroy(router);
+	for (unsigned i = 0; i < 2; i++)
+		evc_balancer_release(balancers[i]);
+	evc_mailbox_release(mailbox);
+	EXPECT(suite_settle(), "no grace period within the limit");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D4 bounded receivers of a balancer: the policy of the one that is chosen applies", policies },
 	{ "D4 an event that a retired receiver of a balancer drops has it look at its load", lost_when_retired },
+	{ "what user code dispatches inside of a post counts neither as the outcome's nor as the load's",
+	  dispatches_inside_of_a_post },
+	{ "what a bounded mailbox displaces is lost to the load that it was promised to", displaced_of_another },
 };
 SUITE_GROUP(suite_balancer_bounded, tests);
 #endif

@@ -227,6 +227,31 @@ static const char *wrong_arguments(void)
 	return NULL;
 }
 
+/* The owner of the scheduler ends inside of one of its functions. */
+static uint64_t release_all(void *context, uint64_t deadline)
+{
+	(void)deadline;
+	evc_scheduler_close(context);
+	evc_scheduler_release(context);
+	return 0;
+}
+
+static const char *released_inside(void)
+{
+	static const struct evc_timer_ops ops = { .fire = release_all };
+	struct evc_scheduler *scheduler;
+	uint64_t next = 0, id;
+
+	EXPECT_NONE(driven_open(&scheduler));
+	EXPECT_OK(driven_add(scheduler, 3000, 1, NULL));
+	EXPECT_OK(evc_scheduler_add(scheduler, 2000, &ops, scheduler, &id));
+	/* AddressSanitizer would find the scheduler used after its end. */
+	EXPECT_EQUAL(evc_scheduler_run_due(scheduler, 2500, &next), 1, "timers that fired");
+	EXPECT_EQUAL(next, EVC_FOREVER, "the next deadline");
+	EXPECT_EQUAL(driven.drops, 1, "timers that were dropped");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "timers fire by deadline, and by the order of their adding if it is equal", every_order },
 	{ "timers added, cancelled and fired at random agree with a sorted list", against_model },
@@ -235,6 +260,7 @@ static const struct evc_suite_test tests[] = {
 	{ "a driven scheduler tells of a timer that is earlier, and of no other", tells_when_earlier },
 	{ "D12 every allocation of a scheduler may fail; once warm there is none", out_of_memory },
 	{ "a clock without a sleep is refused", wrong_arguments },
+	{ "D9 a driven scheduler may be released by a function of its own", released_inside },
 };
 SUITE_GROUP(suite_scheduler, tests);
 #endif

@@ -148,12 +148,12 @@ EVC_API struct evc_subscription *evc_balancer_subscription(struct evc_balancer *
  *
  * @param subscription of the receiver; not of a balancer that leads back to this one. The overflow policy of a
  *         bounded mailbox applies to the events that are chosen for it: none goes to another receiver because it is
- *         full. Such a mailbox gets its events from balancers with this load alone: whatever it displaces counts as
- *         lost here
+ *         full
  * @param generation written into each envelope, in place of the balancer's own; at most EVC_GENERATION_MAX
  * @param timed true if the receiver needs the time of dispatch. Tell the router too; otherwise the balancer
  *         reads the clock itself, during the same dispatch.
- * @param load counts what is promised to the receiver; must live as long as the subscription
+ * @param load counts what is promised to the receiver, and what its mailbox displaces of it; must live as long as the
+ *         subscription, which has this load in every balancer
  *
  * Threads: any. Progress: blocking (a mutex, and the allocator); posting threads are not held up. Ownership:
  * the balancer holds a reference of the subscription's sink until the receiver is removed. Errors:

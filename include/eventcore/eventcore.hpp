@@ -554,6 +554,10 @@ public:
 	/** Of a driven scheduler: evc_scheduler_run_due with the time of its clock. `next`: the earliest deadline left. */
 	size_t run_due(uint64_t *next = nullptr) noexcept
 	{
+		if (next != nullptr)
+			*next = EVC_FOREVER;
+		if (scheduler_ == nullptr)
+			return 0;
 		return evc_scheduler_run_due(scheduler_, now(), next);
 	}
 
@@ -767,7 +771,7 @@ namespace detail {
 /* A receiver of a balancer: the handler, and what was promised to it and is done. */
 struct measured {
 	evc_load load = {};
-	/* Written by the consumer, read by choosers. Relaxed: momentary figures. */
+	/* Written by the consumer, read by choosers. */
 	std::atomic<uint64_t> done{ 0 };
 };
 template <class Event, class Handler> struct balanced_entry : measured {
@@ -779,7 +783,8 @@ template <class Event, class Handler> struct balanced_entry : measured {
 		auto *self = static_cast<balanced_entry *>(context);
 
 		entry<Event, Handler>::deliver(&self->handler, payload, envelope, owned);
-		self->done.store(self->done.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+		/* Release, pairs with balancer_choice::load. */
+		self->done.store(self->done.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 		return false;
 	}
 	static void finalize(void *context) noexcept { delete static_cast<balanced_entry *>(context); }
@@ -790,10 +795,11 @@ inline uint64_t balancer_choice::load(uint32_t index) const noexcept
 {
 	/* The first member of a type with standard layout. */
 	const auto *measured = reinterpret_cast<const detail::measured *>(evc_balancer_choice_load(choice_, index));
-	/* In this order, so that the difference is not below 0. */
-	const uint64_t done = measured->done.load(std::memory_order_relaxed);
+	/* Acquire, and first: what is done was promised. Less may be promised if a policy has ended events meanwhile. */
+	const uint64_t done = measured->done.load(std::memory_order_acquire);
+	const uint64_t promised = evc_load_promised(&measured->load);
 
-	return evc_load_promised(&measured->load) - done;
+	return promised > done ? promised - done : 0;
 }
 
 /**
@@ -815,7 +821,8 @@ public:
 	{
 		if (balancer_ == nullptr)
 			return;
-		/* First of the balancer: what is dispatched from now on goes to the others. */
+		/* From now on nothing is promised to it, also by a dispatch that has found it; and if there is no memory. */
+		(void)evc_load_retire(load_);
 		(void)(evc_balancer_remove(balancer_, subscription_) == EVC_OK);
 		/* Release, pairs with entry::deliver. */
 		active_->store(false, std::memory_order_release);
@@ -833,6 +840,7 @@ private:
 		std::swap(mailbox_, other.mailbox_);
 		std::swap(subscription_, other.subscription_);
 		std::swap(active_, other.active_);
+		std::swap(load_, other.load_);
 		std::swap(status_, other.status_);
 	}
 	/* References, both. */
@@ -840,6 +848,7 @@ private:
 	evc_mailbox *mailbox_ = nullptr;
 	evc_subscription *subscription_ = nullptr;
 	std::atomic<bool> *active_ = nullptr;
+	evc_load *load_ = nullptr;
 	evc_status status_ = EVC_NOT_FOUND;
 };
 
@@ -904,6 +913,7 @@ public:
 		made.mailbox_ = to.get();
 		made.balancer_ = balancer_;
 		made.active_ = &context->handler.active;
+		made.load_ = &context->load;
 		return made;
 	}
 

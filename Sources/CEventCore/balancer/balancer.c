@@ -125,6 +125,14 @@ struct evc_subscription *evc_balancer_subscription(struct evc_balancer *balancer
 
 /* Receivers */
 
+static void did_displace(struct evc_subscription *subscription)
+{
+	struct evc_sink *sink = subscription->sink;
+
+	if (evc_load_lose(subscription->load, 1) && sink->look_again != NULL)
+		sink->look_again(sink);
+}
+
 enum evc_status evc_balancer_add(struct evc_balancer *balancer,
 				 struct evc_subscription *subscription, uint32_t generation,
 				 bool timed, struct evc_load *load)
@@ -134,9 +142,14 @@ enum evc_status evc_balancer_add(struct evc_balancer *balancer,
 	enum evc_status status;
 
 	if (balancer == NULL || subscription == NULL || subscription->sink == NULL ||
-	    load == NULL || subscription == &balancer->subscription || generation > EVC_GENERATION_MAX)
+	    load == NULL || subscription == &balancer->subscription || generation > EVC_GENERATION_MAX ||
+	    (subscription->load != NULL && subscription->load != load))
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&balancer->mutex);
+	if (subscription->load == NULL) {
+		subscription->load = load;
+		subscription->did_displace = did_displace;
+	}
 	/* The router has told its observer of what comes here. */
 	status = evc_snapshot_add(&balancer->current, entry, &balancer->clock, &nobody);
 	pthread_mutex_unlock(&balancer->mutex);

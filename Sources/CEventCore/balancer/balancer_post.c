@@ -88,9 +88,8 @@ static enum evc_status post_to(struct evc_thread_record *record, const struct ev
 	enum evc_status status = sink->accept(sink, chain);
 
 	after = record->overflow;
-	lost = status == EVC_FULL ? count
-				  : after.refused - before.refused + (after.dropped - before.dropped) +
-					    (after.displaced - before.displaced);
+	/* What it displaces is told by `did_displace`, since it may be another's. */
+	lost = status == EVC_FULL ? count : after.refused - before.refused + (after.dropped - before.dropped);
 	if (evc_unlikely(lost > 0) && evc_load_lose(entry->load, lost) && sink->look_again != NULL)
 		sink->look_again(sink);
 	if (evc_likely(status != EVC_FULL))

@@ -101,7 +101,7 @@ enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_c
 {
 	if (mailbox == NULL || chain == NULL)
 		return EVC_INVALID_ARGUMENT;
-	return mailbox->sink.accept(&mailbox->sink, chain);
+	return evc_sink_post(&mailbox->sink, chain);
 }
 
 enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain)

@@ -6,6 +6,8 @@
 
 #include "eventcore/sink.h"
 
+struct evc_load;
+
 struct evc_subscription {
 	struct evc_sink *sink;
 	union {
@@ -23,6 +25,12 @@ struct evc_subscription {
 	/* The next one in the sink's list; guarded by the sink's mutex. */
 	struct evc_subscription *next;
 	bool is_shared;
+	/*
+	 * Of a balancer's receiver: told of each event that its mailbox has displaced. NULL for others. Written before
+	 * the first event of the balancer's, which comes by a snapshot that is published after it.
+	 */
+	void (*did_displace)(struct evc_subscription *subscription);
+	struct evc_load *load;
 };
 
 /* latest.c: an envelope that held a reference of its subscription has ended. */

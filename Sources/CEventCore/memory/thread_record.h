@@ -10,6 +10,7 @@
 #ifndef EVC_THREAD_RECORD_H
 #define EVC_THREAD_RECORD_H
 
+#include "eventcore/sink.h"
 #include "memory/slab.h"
 
 struct evc_route;
@@ -88,6 +89,19 @@ static_assert(sizeof(struct evc_thread_record) <= EVC_THREAD_RECORD_SIZE, "a rec
 extern _Thread_local EVC_FOUND_AT_START struct evc_thread_record *evc_thread_record_current;
 /* On whose behalf the thread dispatches (evc_thread_set_origin). */
 extern _Thread_local EVC_FOUND_AT_START uint64_t evc_thread_origin;
+
+/* A post by the user, who may be inside of a post: what its dispatch counts is left alone. */
+static inline enum evc_status evc_sink_post(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_thread_record *record = evc_thread_record_current;
+	struct evc_overflow_counts counts = record != NULL ? record->overflow : (struct evc_overflow_counts){ 0 };
+	enum evc_status status = sink->accept(sink, chain);
+
+	record = evc_thread_record_current;
+	if (record != NULL)
+		record->overflow = counts;
+	return status;
+}
 
 /* Makes or adopts a record for this thread. NULL = out of memory. */
 struct evc_thread_record *evc_thread_record_attach(void);

@@ -158,6 +158,8 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 	if (next == NULL)
 		next = &ignored;
 	*next = EVC_FOREVER;
+	/* A function may release the scheduler. */
+	evc_scheduler_retain(scheduler);
 	while (scheduler->driven && begin(scheduler)) {
 		fired += evc_scheduler_fire_due(scheduler, now, next);
 		if (evc_scheduler_is_closed(scheduler)) {
@@ -171,6 +173,7 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 		if (!evc_scheduler_is_closed(scheduler))
 			break;
 	}
+	evc_scheduler_release(scheduler);
 	return fired;
 }
 

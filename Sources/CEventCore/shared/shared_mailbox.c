@@ -171,7 +171,7 @@ enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 {
 	if (mailbox == NULL || chain == NULL)
 		return EVC_INVALID_ARGUMENT;
-	return mailbox->sink.accept(&mailbox->sink, chain);
+	return evc_sink_post(&mailbox->sink, chain);
 }
 
 /* Sets `*as` to a subscription of this mailbox. */

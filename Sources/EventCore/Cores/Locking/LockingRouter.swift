@@ -205,6 +205,8 @@ final class LockingRouter: RouterCore {
       let before = thread._withUnsafeGuaranteedRef { $0.overflow }
       let left = entry.sink._withUnsafeGuaranteedRef { $0.post(run) }
       let overflow = thread._withUnsafeGuaranteedRef { $0.overflow } - before
+      // A dispatch around this one, whose post runs user code, keeps its counts.
+      thread._withUnsafeGuaranteedRef { $0.overflow = before }
       var outcome = EventDispatchOutcome()
       outcome.refused = overflow.refused
       outcome.dropped = overflow.dropped
@@ -214,7 +216,8 @@ final class LockingRouter: RouterCore {
       } else {
         outcome.ended = run.count - overflow.refused
       }
-      note(Subscription(pointer: entry.subscription.toOpaque()), outcome)
+      // The address of a receiver that has ended may be another's by now: then it is nobody's.
+      note(Subscription(pointer: left != nil ? entry.subscription.toOpaque() : opaque), outcome)
       if left != 0 {
         run.end(first: left ?? run.count, snapshot._withUnsafeGuaranteedRef { $0.drop })
       }
