@@ -217,7 +217,7 @@ final class LockingRouter: RouterCore {
         outcome.ended = run.count - overflow.refused
       }
       // The address of a receiver that has ended may be another's by now: then it is nobody's.
-      note(Subscription(pointer: left != nil ? entry.subscription.toOpaque() : opaque), outcome)
+      note(Subscription(pointer: outcome.ended == 0 ? entry.subscription.toOpaque() : opaque), outcome)
       if left != 0 {
         run.end(first: left ?? run.count, snapshot._withUnsafeGuaranteedRef { $0.drop })
       }
