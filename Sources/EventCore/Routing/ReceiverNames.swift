@@ -5,6 +5,7 @@
 ///
 /// Synchronization: a mutex, under which nothing else is locked.
 final class ReceiverNames: @unchecked Sendable {
+  // The addresses are compared alone, and the dictionary has a mutex.
   private let names = Guarded<[UnsafeMutableRawPointer: String]>([:])
 
   /// Returns "" for a subscription that has ended, or that only C knows.

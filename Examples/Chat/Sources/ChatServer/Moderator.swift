@@ -6,6 +6,7 @@ import EventCore
 /// The work of processors on a message: a thread of the pool makes it fit to be sent. The pool's balancer gives all
 /// messages of one browser to the same thread, which keeps their order.
 final class Moderator: EventThread, @unchecked Sendable {
+  // It adds no state of its own to that of the thread.
   private static let masked: Set<String> = ["damn", "heck", "blockchain"]
 
   override func registerEventListeners() {
