@@ -96,7 +96,8 @@ static const char *check(struct live *live, uint64_t known, unsigned lane, uint6
 	return NULL;
 }
 
-static const char *run(uint64_t seed, unsigned urgent_percent)
+/* Posts to the usual lane, and so many of a hundred to a random lane. */
+static const char *run(uint64_t seed, uint8_t usual, unsigned random_percent)
 {
 	static struct live live;
 	pthread_t producer;
@@ -108,9 +109,9 @@ static const char *run(uint64_t seed, unsigned urgent_percent)
 	memset(first, 0, sizeof(first));
 	memset(end, 0, sizeof(end));
 	for (unsigned i = 0; i < EVENTS; i++)
-		lane_memory[i] = suite_random(&state) % 100 < urgent_percent
+		lane_memory[i] = suite_random(&state) % 100 < random_percent
 					 ? (uint8_t)(suite_random(&state) % EVC_LANE_COUNT)
-					 : EVC_LANE_QUEUE_NORMAL;
+					 : usual;
 	EXPECT_NONE(suite_receiver_open(&live.receiver, NULL));
 	pthread_create(&producer, NULL, produce, &live);
 	while (taken < EVENTS) {
@@ -134,17 +135,23 @@ static const char *run(uint64_t seed, unsigned urgent_percent)
 
 static const char *seldom_urgent(void)
 {
-	return run(suite_seed(), 2);
+	return run(suite_seed(), EVC_LANE_QUEUE_NORMAL, 2);
 }
 
 static const char *every_lane(void)
 {
-	return run(suite_seed(), 100);
+	return run(suite_seed(), EVC_LANE_QUEUE_NORMAL, 100);
+}
+
+static const char *one_stack(void)
+{
+	return run(suite_seed(), EVC_LANE_STACK_NORMAL, 2);
 }
 
 static const struct evc_suite_test tests[] = {
 	{ "D1 D4 no take passes over a post that returned, with a few urgent posts", seldom_urgent },
 	{ "D1 D4 no take passes over a post that returned, on random lanes", every_lane },
+	{ "D3 D4 no take passes over a newer post that returned, on a stack", one_stack },
 };
 SUITE_GROUP(suite_order_live, tests);
 #endif

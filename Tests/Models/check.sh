@@ -112,13 +112,17 @@ for n in '' 2 3 4 6; do fails route_cache "-DMUTATE$n"; done
 fails route_cache -DREADERS=1 -DNESTED -DMUTATE5
 holds mailbox
 holds mailbox -DSTACKS=2
+holds mailbox -DPOSTS=4 -DLANES=1
 holds mailbox -DBATCH -DLANES=2
 holds mailbox -DCLOSE -DLANES=2 -DPOSTS=2
 holds mailbox -DDRAIN -DLANES=2 -DPOSTS=2
 holds mailbox -DRELEASE -DLANES=2
-for n in '' 2 3 4 5 6 7 8 10 11 12 13 14; do fails mailbox "-DMUTATE$n"; done
-fails mailbox -DSTACKS=2 -DMUTATE9
-for n in 15 16 17; do fails mailbox -DBATCH "-DMUTATE$n"; done
+for n in '' 2 3 4 5 6 7 9 10 12 13 14 25; do fails mailbox "-DMUTATE$n"; done
+fails mailbox -DPOSTS=4 -DLANES=1 -DMUTATE11
+fails mailbox -DPOSTS=4 -DLANES=2 -DSTACKS=2 -DMUTATE24
+for n in 8 10; do fails mailbox -DSTACKS=2 "-DMUTATE$n"; done
+fails mailbox -DBATCH -DSTACKS=2 -DMUTATE15
+for n in 16 17; do fails mailbox -DBATCH "-DMUTATE$n"; done
 for n in 18 19 20 22; do fails mailbox -DCLOSE "-DMUTATE$n"; done
 fails mailbox -DDRAIN -DMUTATE21
 fails mailbox -DRELEASE -DMUTATE23

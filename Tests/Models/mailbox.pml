@@ -15,11 +15,11 @@
  *   evc_mailbox_attend_to_post  P3  if the lane is in it and the alarm is down: raise it; SLEEP: wake;
  *                                   ENDED: evc_mailbox_drop_posted
  *   rely                        C1  attention |= the lanes before; C2 first_posted
- *   next_by_look                C3  signal = load; first_lane; sort, rely or take; pop
+ *   next_by_look                C3  signal = load; next_lane; sort, rely or take
  *   attend                      C4  clear the alarm; look_before_relied: C5
- *   first_lane                  C6  the heads from `relied` on, one by one
- *   pop, evc_mailbox_take_listed  C7
- *   sort                            drain by an exchange, and reverse what was drained
+ *   next_lane                   C6  the heads from `relied` on, one by one; of a stack also if its list has envelopes
+ *   evc_mailbox_take_listed     C7
+ *   sort                            drain by an exchange, and reverse or pile what was drained
  *   take_again                      C3, and the same envelope again, if its lane is at `relied`
  *   sleep_once                      SLEEP; has_news; wait; take SLEEP back (the parker itself: parker.pml)
  *   close_with, evc_mailbox_end, evc_mailbox_release
@@ -28,7 +28,9 @@
  * - D1: no post that happened before a take lies on a lane before the one that is taken from. Those are the posts
  *   that had returned at the last C3, and those that had returned at the P1 of anything that the consumer has seen
  *   since: its producer may have known of them.
- * - D2, D3: what is taken is the oldest on its queue, and the newest on its stack.
+ * - D2: what is taken is the oldest on its queue.
+ * - D3: none of these posts is newer on the same stack than what is taken; here the posts that had returned when the
+ *   take began, or at its last C4.
  * - A look that finds nothing had nothing to find, and no consumer sleeps while a post that has returned waits
  *   (D10): nothing depends on a producer that has not told yet.
  * - D4: at the end each accepted envelope was taken or dropped, once; of those that were accepted before a drain none
@@ -42,14 +44,14 @@
  *   -DMUTATE5   C5 takes lanes out of `attention` that it still relies on.
  *   -DMUTATE6   P2 before P1.
  *   -DMUTATE7   without P3.
- *   -DMUTATE8   without C6: looks at the lane at `relied`, and then at what was drained.
- *   -DMUTATE9   with -DSTACKS=2: without the second round of C3 and C6 before a pop.
- *   -DMUTATE10  without the second round of C3 and C6 after a drain.
- *   -DMUTATE11  pops by a store.
+ *   -DMUTATE8   with -DSTACKS=2: without C6: looks at the lane at `relied`, and then at what was drained.
+ *   -DMUTATE9   takes from the list of a stack without a look at its inbox.
+ *   -DMUTATE10  with -DSTACKS=2, too: without the second round of C3 and C6 after a drain.
+ *   -DMUTATE11  with -DPOSTS=4 -DLANES=1: takes from the list of a stack while what came later is being piled.
  *   -DMUTATE12  drains by a load and a store.
  *   -DMUTATE13  takes what is sorted before everything is sorted.
  *   -DMUTATE14  sleeps without a look after SLEEP.
- *   -DMUTATE15  with -DBATCH: takes the next event of a batch without looking at `relied`.
+ *   -DMUTATE15  with -DBATCH -DSTACKS=2: takes the next event of a batch without looking at `relied`.
  *   -DMUTATE16  with -DBATCH: takes the next event of a batch even if another envelope lies above it.
  *   -DMUTATE17  with -DBATCH: takes the next event of a batch without C3.
  *   -DMUTATE18  with -DCLOSE: ENDED after the inboxes are dropped.
@@ -58,6 +60,8 @@
  *   -DMUTATE21  with -DDRAIN: ends without a look.
  *   -DMUTATE22  with -DCLOSE: closes without a look at SLEEP ("invalid end state").
  *   -DMUTATE23  with -DRELEASE: releases before it tells.
+ *   -DMUTATE24  with -DPOSTS=4 -DLANES=2 -DSTACKS=2: a stack that was drained in an earlier take counts as drained just now.
+ *   -DMUTATE25  a stack that was drained counts as drained just now until the consumer sleeps.
  */
 #ifndef POSTS
 #define POSTS 3
@@ -92,7 +96,7 @@ byte batches = 0; /* envelopes of which two events are left */
  * each envelope that the consumer has not seen what had returned at its P1.
  */
 byte on_lane[LANES];
-byte returned = 0, gone = 0, known = 0, posted = 0;
+byte returned = 0, gone = 0, known = 0, due = 0, posted = 0;
 byte knew[POSTS];
 #ifdef DRAIN
 byte before_close = 0;
@@ -127,7 +131,7 @@ inline acquire(set) {
 	:: i == POSTS -> break
 	:: else ->
 		if
-		:: set & (1 << i) -> known = known | (knew[i] & ~gone); knew[i] = 0
+		:: set & (1 << i) -> known = known | (knew[i] & ~gone); due = due | (knew[i] & ~gone); knew[i] = 0
 		:: else
 		fi;
 		i++
@@ -140,6 +144,7 @@ inline leave(set) {
 	assert((gone & set) == 0);
 	gone = gone | set;
 	known = known & ~set;
+	due = due & ~set;
 	returned = returned & ~set;
 	i = 0;
 	do
@@ -359,8 +364,11 @@ inline sort() {
 #endif
 	atomic {
 		if
-		:: rest[lane] == 0 -> acquire(inbox[lane]); rest[lane] = inbox[lane]; inbox[lane] = 0
+		:: rest[lane] == 0 -> acquire(inbox[lane]); rest[lane] = inbox[lane]; inbox[lane] = 0; fresh = lane
 		:: else
+#ifdef MUTATE24
+			-> fresh = lane
+#endif
 		fi;
 		highest(rest[lane], one);
 		rest[lane] = rest[lane] & ~one;
@@ -369,7 +377,7 @@ inline sort() {
 #ifdef MUTATE13
 		:: true -> first[lane] = first[lane] | sorted[lane]; sorted[lane] = 0
 #else
-		:: rest[lane] == 0 -> first[lane] = sorted[lane]; sorted[lane] = 0
+		:: rest[lane] == 0 -> first[lane] = first[lane] | sorted[lane]; sorted[lane] = 0
 		:: else
 #endif
 		fi;
@@ -385,7 +393,7 @@ inline take() {
 	assert(lane < 2 || (known & on_lane[1]) == 0);
 #endif
 	/* D3, D2. */
-	assert(lane >= STACKS || (on_lane[lane] >> 1) < one);
+	assert(lane >= STACKS || ((due & on_lane[lane]) >> 1) < one);
 	assert(lane < STACKS || (on_lane[lane] & (one - 1)) == 0);
 #ifdef BATCH
 	batch = 0;
@@ -393,7 +401,6 @@ inline take() {
 	:: batches & one -> batches = batches & ~one; batch = one
 	:: else ->
 #endif
-		inbox[lane] = inbox[lane] & ~one;
 		first[lane] = first[lane] & ~one;
 		leave(one)
 #ifdef BATCH
@@ -402,8 +409,8 @@ inline take() {
 }
 
 proctype consumer() {
-	byte lane, limit, top, one, target, at, i, set, seen;
-	bool is_last;
+	byte lane, limit, one, target, at, i, set, seen, fresh = NOTHING;
+	bool is_last, must_sort, has_begun;
 #ifdef BATCH
 	byte batch;
 #endif
@@ -416,13 +423,24 @@ next:
 	fi;
 #endif
 look:
-	atomic { seen = signal; known = known | returned } /* C3 */
+	atomic { /* C3 */
+		seen = signal;
+		known = known | returned;
+		if
+		:: !has_begun -> due = due | returned; has_begun = true
+		:: else
+		fi;
+		if
+		:: seen != 0 -> fresh = NOTHING
+		:: else
+		fi
+	};
 	if
 	:: seen != 0 ->
 #ifdef MUTATE3
 		look_before_relied();
 #endif
-		atomic { seen = signal; signal = signal & ~ALARM } /* C4 */
+		atomic { seen = signal; signal = signal & ~ALARM; due = due | returned } /* C4 */
 		if
 		:: seen & TO_CLOSE -> goto over
 		:: else
@@ -447,64 +465,63 @@ look:
 		fi
 #endif
 	};
-	first_posted(limit); /* C6 */
-	limit = 0;
+	/* Of a stack the inbox comes first, unless it was drained just now. */
+	atomic {
+		if
+#ifndef MUTATE9
+		:: limit < STACKS && limit != fresh -> target = limit + 1
+#endif
+		:: else -> target = limit
+		fi
+	};
+	first_posted(target); /* C6 */
+	atomic {
+		must_sort = lane < target;
+		if
+		:: !must_sort -> lane = limit
+		:: else
+		fi;
+		limit = 0;
+		target = 0
+	};
 	if
 	:: lane == NOTHING -> goto dry
-	:: lane < STACKS ->
-		atomic { acquire(inbox[lane]); highest(inbox[lane], one) };
-#ifndef MUTATE9
+#ifdef MUTATE11
+	:: lane != NOTHING && (must_sort || (rest[lane] != 0 && (lane >= STACKS || first[lane] == 0))) ->
+#elif defined(MUTATE13)
+	:: lane != NOTHING && (must_sort || first[lane] == 0) ->
+#else
+	:: lane != NOTHING && (must_sort || rest[lane] != 0) ->
+#endif
+		sort();
+#ifdef MUTATE10
 		if
-		:: one != top -> atomic { top = one; one = 0; lane = 0; goto look }
+		:: rest[lane] == 0 -> goto taking
 		:: else
 		fi;
 #endif
-		if
-		:: lane != relied -> one = 0; rely(); goto look
-		:: true
-		fi;
-#ifdef MUTATE11
-		atomic {
-			set = one;
-			highest(inbox[lane], one);
-			if
-			:: set == one -> set = inbox[lane] & ~one
-			:: else -> set = 0; one = 0; lane = 0; goto look
-			fi
-		};
-		atomic { take(); inbox[lane] = set; set = 0 };
-#else
-		atomic { /* C7 */
-			if
-			:: inbox[lane] >> 1 < one -> take()
-			:: else -> one = 0; lane = 0; goto look
-			fi
-		}
-#endif
+		atomic { lane = 0; must_sort = false; goto look }
 	:: else ->
 		if
-		:: first[lane] == 0 ->
-			sort();
-#ifdef MUTATE10
-			if
-			:: first[lane] != 0 -> goto taking
-			:: else
-			fi;
-#endif
-			lane = 0;
-			goto look
-		:: first[lane] != 0 && lane != relied -> rely(); goto look
-		:: first[lane] != 0
-		fi;
-taking:
-		atomic { lowest(first[lane], one); take() } /* C7 */
+		:: lane != relied -> rely(); goto look
+		:: lane == relied || lane < STACKS
+		fi
 	fi;
+taking:
+	atomic { /* C7 */
+		if
+		:: lane < STACKS -> highest(first[lane], one)
+		:: else -> lowest(first[lane], one)
+		fi;
+		take()
+	};
 #ifdef BATCH
 	if
 	:: batch != 0 ->
 		/* take_again. */
 		atomic { /* C3 */
 			known = known | returned;
+			due = due | returned;
 #ifndef MUTATE17
 			seen = signal
 #endif
@@ -519,7 +536,7 @@ taking:
 #ifdef MUTATE16
 			   true ->
 #else
-			   (lane >= STACKS || inbox[lane] >> 1 < batch) ->
+			   (lane >= STACKS || inbox[lane] == 0) ->
 #endif
 				one = batch;
 				take()
@@ -531,9 +548,18 @@ taking:
 	:: else
 	fi;
 #endif
-	atomic { lane = 0; one = 0; top = 0; goto next }
+	atomic {
+		lane = 0;
+		one = 0;
+		must_sort = false;
+		has_begun = false;
+#ifndef MUTATE25
+		fresh = NOTHING;
+#endif
+		goto next
+	}
 dry:
-	atomic { lane = 0; one = 0; top = 0; assert(known == 0) }
+	atomic { lane = 0; one = 0; must_sort = false; has_begun = false; fresh = NOTHING; assert(known == 0) }
 #if defined(CLOSE) || defined(DRAIN)
 	if
 	:: signal & TO_DRAIN ->

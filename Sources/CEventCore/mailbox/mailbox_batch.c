@@ -44,8 +44,8 @@ static bool take_again(struct evc_mailbox *mailbox, struct evc_envelope *envelop
 	if (atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0 ||
 	    mailbox->relied != lane)
 		return false;
-	if (lane < EVC_LANE_FIRST_QUEUE)
-		return evc_mailbox_take_first(mailbox, lane, envelope) != NULL;
+	if (mailbox->lists[lane].first != envelope || !evc_mailbox_first_is_next(mailbox, lane))
+		return false;
 	if (envelope->batch.left == 1)
 		(void)evc_mailbox_take_listed(mailbox, lane);
 	else
@@ -102,10 +102,10 @@ void *evc_batch_next(struct evc_batch_walk *walk)
 	return take_next(walk);
 }
 
-/* Puts a batch back as the first of its queue, until its last event is taken. It never left a stack. */
+/* Puts a batch back as the first of its lane, until its last event is taken. */
 static void put_back(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
 {
-	struct evc_lane_list *list = &mailbox->lists[envelope->lane - EVC_LANE_FIRST_QUEUE];
+	struct evc_lane_list *list = &mailbox->lists[envelope->lane];
 
 	evc_slot_set_next(envelope, list->first);
 	list->first = envelope;
@@ -121,7 +121,7 @@ uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envel
 	struct evc_batch_walk walk = { mailbox, envelope, 0, limit - 1, false };
 	void *payload = batch->payload;
 
-	if (--batch->left > 0 && envelope->lane >= EVC_LANE_FIRST_QUEUE)
+	if (--batch->left > 0)
 		put_back(mailbox, envelope);
 	count_at_hand(&walk);
 	do {

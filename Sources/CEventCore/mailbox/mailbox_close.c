@@ -118,15 +118,12 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	mailbox->occupied = mailbox->sorting = 0;
 	mailbox->own.end = mailbox->own.next;
-	for (unsigned i = 0; i < EVC_QUEUE_LANES; i++) {
+	for (unsigned i = 0; i < EVC_LANE_COUNT; i++) {
 		struct evc_lane_list list = mailbox->lists[i];
 
-		mailbox->lists[i] = (struct evc_lane_list){ NULL, NULL, NULL, NULL };
+		mailbox->lists[i] = (struct evc_lane_list){ NULL, NULL, NULL };
 		drop_list(mailbox, list.first, &mailbox->returns);
-		if (list.rest != NULL) {
-			drop_list(mailbox, list.rest, &mailbox->returns);
-			drop_list(mailbox, list.sorted, &mailbox->returns);
-		}
+		drop_list(mailbox, list.rest, &mailbox->returns);
 	}
 	evc_mailbox_drop_posted(mailbox, &mailbox->returns);
 	evc_return_cache_flush(&mailbox->returns);

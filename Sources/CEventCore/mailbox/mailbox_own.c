@@ -43,19 +43,24 @@ bool evc_mailbox_append(struct evc_mailbox *mailbox, unsigned lane, struct evc_e
 	struct evc_lane_list *list;
 
 	/* A place that is being written has to stay the end of its list, if it is in one. */
-	if (lane < EVC_LANE_FIRST_QUEUE || lane < mailbox->relied || (mailbox->sorting >> lane & 1u) ||
-	    mailbox->own.place != NULL || !inbox_is_empty(mailbox, lane))
+	if (lane < mailbox->relied || (mailbox->sorting >> lane & 1u) || mailbox->own.place != NULL ||
+	    !inbox_is_empty(mailbox, lane))
 		return false;
-	list = &mailbox->lists[lane - EVC_LANE_FIRST_QUEUE];
-	evc_slot_set_next(envelope, NULL);
-	if (mailbox->occupied >> lane & 1u)
-		evc_slot_set_next(list->last, envelope);
-	else
+	list = &mailbox->lists[lane];
+	if (lane < EVC_LANE_FIRST_QUEUE) {
+		evc_slot_set_next(envelope, list->first);
 		list->first = envelope;
-	list->last = envelope;
+	} else {
+		evc_slot_set_next(envelope, NULL);
+		if (mailbox->occupied >> lane & 1u)
+			evc_slot_set_next(list->last, envelope);
+		else
+			list->first = envelope;
+		list->last = envelope;
+		/* What was last is not last any more. */
+		mailbox->own.end = mailbox->own.next;
+	}
 	mailbox->occupied |= 1u << lane;
-	/* What was last is not last any more. */
-	mailbox->own.end = mailbox->own.next;
 	did_append(mailbox, lane, events);
 	return true;
 }
@@ -100,10 +105,10 @@ static void *begin(struct evc_consumed *own, struct evc_subscription *subscripti
 	struct evc_envelope *last;
 
 	/* What is in a list was admitted to it: the lane is neither before `relied` nor being sorted. */
-	if (!mailbox->sink.takes_batches || !(mailbox->occupied >> lane & 1u) ||
+	if (!mailbox->sink.takes_batches || !((mailbox->occupied & EVC_QUEUES) >> lane & 1u) ||
 	    !inbox_is_empty(mailbox, lane))
 		return NULL;
-	last = mailbox->lists[lane - EVC_LANE_FIRST_QUEUE].last;
+	last = mailbox->lists[lane].last;
 	if (last->subscription != subscription || last->generation != generation || last->time != 0 ||
 	    (last->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_HOLDS)))
 		return NULL;
@@ -152,7 +157,7 @@ static __attribute__((noinline)) bool commit_first(struct evc_consumed *own)
 	evc_mailbox_post_one(mailbox, batch->lane, batch, 1);
 	/* Unless it had to go through the inbox, it is the last one now. */
 	if ((mailbox->occupied >> batch->lane & 1u) &&
-	    mailbox->lists[batch->lane - EVC_LANE_FIRST_QUEUE].last == batch)
+	    mailbox->lists[batch->lane].last == batch)
 		own->end = end;
 	return true;
 }

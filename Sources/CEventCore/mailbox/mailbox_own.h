@@ -3,16 +3,15 @@
 /*
  * What the consumer posts to its own mailbox: an event of a handler, or of a loop between two pumps.
  *
- * The consumer may append such an envelope to the list of its queue at once, without the compare-and-swap,
- * the drain and the sort of the inbox, if the order stays what it would have been:
- * - D2: nothing waits in the inbox of that lane. Whatever happened before this post is then in the list, or
+ * The consumer may append such an envelope to the list of its queue at once, or put it on top of that of its stack,
+ * without the compare-and-swap, the drain and the sort of the inbox, if the order stays what it would have been:
+ * - D2, D3: nothing waits in the inbox of that lane. Whatever happened before this post is then in the list, or
  *   taken, since the consumer sees the posts that happened before by coherence; what comes to the inbox from
- *   now on counts as later. The lane is not being sorted, so that the list's end is its end.
+ *   now on counts as later. The lane is not being sorted, so that the list's ends are its ends.
  * - D1: the lane is `relied` or a later one, which each take looks at. The lanes before it are announced in
  *   `attention` and found by the alarm alone, for which the post goes through the inbox.
- * A stack has no list: its posts take the inbox.
  *
- * A second event of one kind in succession opens a batch (slot.h), which later ones join as long as it is the
+ * A second event of one kind in succession on a queue opens a batch (slot.h), which later ones join as long as it is the
  * last of its list: they cost neither an envelope nor a line of 64 bytes each.
  *
  * The consumer is the thread between evc_mailbox_enter and evc_mailbox_leave, which runs and pumps call

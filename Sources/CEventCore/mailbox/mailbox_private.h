@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * A mailbox: for each lane an inbox that producers push to, and for each queue lane a sorted list that only
- * the consumer touches.
+ * A mailbox: for each lane an inbox that producers push to, and a list that only the consumer touches.
  *
  * An inbox is a stack (R. K. Treiber, IBM RJ 5118, 1986), linked through the envelopes: a post is one
  * compare-and-swap of the lane's head. A post has no intermediate state that others could wait for: a
- * producer that is preempted has posted, or has not. From a stack lane the consumer pops the newest envelope.
- * A queue lane's inbox it drains as a whole, by an exchange, and sorts by reversing it, which gives the order
- * of the compare-and-swaps: one order for all producers (D2). Only the consumer takes envelopes off, so that
- * an unchanged head means that nothing was posted: there is no ABA.
+ * producer that is preempted has posted, or has not. The consumer drains an inbox as a whole, by an exchange. What
+ * comes to a queue it reverses, which gives the order of the compare-and-swaps: one order for all producers (D2).
+ * What comes to a stack it puts on top of the lane's list (D3).
  *
  * A head counts the events posted since the last drain, in the six bits that an envelope's alignment leaves
  * free. A producer whose addition overflows them adds the excess to `posted`. The depth of a lane is
@@ -28,10 +26,13 @@
  *      signal; raise ALARM                      C4 if up: clear it                seq_cst RMW
  *      unless it is up             release RMW  C5 look at the heads of the lanes before `relied`, which
  *                                                  becomes the first that is not empty      seq_cst loads
- *                                               C6 look at the heads from `relied` on       acquire
- *                                               C7 take: pop, or from the list of a queue   acquire RMW
- * An envelope that C7 takes was in the consumer's view before its C3 and C6: after a queue is drained, C3 and
- * C6 are repeated; from a stack C7 pops only if the head is what it was before them.
+ *                                               C6 look at the heads from `relied` on: up to the first
+ *                                                  lane with a list, and at its own if that is a stack,
+ *                                                  unless it was drained since the take began, and no
+ *                                                  other one, nor C4, came after that      acquire
+ *                                               C7 take from that list
+ * An envelope that C7 takes was in the consumer's view before its C3 and C6: after a lane is drained, C3 and C6
+ * are repeated.
  *
  * Claim: no post that happened before the take lies on an earlier lane than the one that is taken from, and
  * on a stack none is newer than what is taken.
@@ -47,7 +48,9 @@
  *   post returned, or found it up. C3 read it down, so that a C4 came after that raise; if P3 found it up,
  *   the C4 that cleared it follows P3's load in the single order. Either way P1 precedes C4, and the C5 that
  *   follows it saw p.
- * - p is newer on the same stack: C7 fails, since the head has changed.
+ * - p is newer on the same stack: the last drain or C6 sees p's P1 by coherence. If that was a drain since the take
+ *   began, what the consumer has learned by it is older than p: whoever knew of p, and posted to the same stack, did
+ *   so after p. A stack to which others post without a pause is therefore taken from all the same.
  * The order of posts on one lane is that of their P1; a post that returned before another began comes before
  * it. Tests/Models/mailbox.pml checks this over all interleavings of small cases.
  *
@@ -90,11 +93,14 @@
 /* Producers wait for a place (bound.h). Cleared by the consumer when it wakes them. */
 #define EVC_SIGNAL_BLOCKED 16u
 
-#define EVC_QUEUE_LANES (EVC_LANE_COUNT - EVC_LANE_FIRST_QUEUE)
+/* The bits of the queues among those of the lanes. */
+#define EVC_QUEUES (~((1u << EVC_LANE_FIRST_QUEUE) - 1))
 /* After this many successive takes from one lane the consumer relies on the alarm for the lanes before it. */
 #define EVC_RUN 16u
-/* How many envelopes are sorted between two looks at the signal: some four microseconds. */
+/* How many envelopes are sorted between two looks at the signal: some four microseconds. The explorer takes two. */
+#ifndef EVC_SORT_AT_ONCE
 #define EVC_SORT_AT_ONCE 1024u
+#endif
 /* Iterations of a spin loop between two looks that are not urgent: about half a microsecond. */
 #define EVC_PAUSES 16u
 
@@ -105,15 +111,17 @@ struct evc_inbox {
 	_Atomic uint32_t posted[EVC_LANE_FIRST_QUEUE];
 };
 
-/* The list of a queue lane. */
+/* What was drained from a lane and is not taken yet. */
 struct evc_lane_list {
-	/* The sorted envelopes, oldest first; NULL while `rest` is being sorted. */
+	/* In the order of their takes. While a queue's `rest` is being sorted, the part that is sorted. */
 	struct evc_envelope *first;
-	/* The newest of them, while there are any. A batch that is put back alone still is. */
+	/*
+	 * Of a queue the newest, while there are any; a batch that is put back alone still is. Of a stack that is being
+	 * sorted the oldest of `rest` that was found so far.
+	 */
 	struct evc_envelope *last;
-	/* What was drained and is not sorted yet, newest first; and its newer part, which is sorted. */
+	/* What is being sorted, newest first: of a queue the part that is not sorted yet, of a stack all of it. */
 	struct evc_envelope *rest;
-	struct evc_envelope *sorted;
 };
 
 struct evc_mailbox {
@@ -136,8 +144,8 @@ struct evc_mailbox {
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t signal;
 
 	/* From here on the consumer's, unless stated otherwise. */
-	_Alignas(EVC_CACHE_LINE) struct evc_lane_list lists[EVC_QUEUE_LANES];
-	/* One bit for each queue lane whose list has a first envelope, and for each that is being sorted. */
+	_Alignas(EVC_CACHE_LINE) struct evc_lane_list lists[EVC_LANE_COUNT];
+	/* One bit for each lane whose list can be taken from or is not empty, and for each that is being sorted. */
 	uint32_t occupied;
 	uint32_t sorting;
 	/* The lanes before it are empty unless the alarm is up. None of them is in the two masks above. */
@@ -177,6 +185,14 @@ static inline _Atomic uintptr_t *evc_mailbox_head(struct evc_mailbox *mailbox, u
 static inline struct evc_envelope *evc_head_envelope(uintptr_t head)
 {
 	return (struct evc_envelope *)(head & ~EVC_HEAD_COUNT);
+}
+
+/* True if the first envelope of this lane's list is the lane's next one. Consumer only. */
+static inline bool evc_mailbox_first_is_next(struct evc_mailbox *mailbox, unsigned lane)
+{
+	/* Relaxed: what this thread knows of is seen by coherence. What comes to a queue is never the next. */
+	return lane >= EVC_LANE_FIRST_QUEUE ||
+	       evc_head_envelope(atomic_load_explicit(evc_mailbox_head(mailbox, lane), memory_order_relaxed)) == NULL;
 }
 
 /* mailbox_post.c: the sink's functions. */
@@ -249,11 +265,10 @@ struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
 					       struct evc_envelope *token);
 /*
  * mailbox_take.c, for a consumer that relies on no alarm (C6, C7): the first lane that is not empty, or
- * EVC_LANE_COUNT; and its next envelope, NULL if a newer one came: look again.
+ * EVC_LANE_COUNT; and its next envelope, NULL if a newer one came to its stack: look again.
  */
-unsigned evc_mailbox_first(struct evc_mailbox *mailbox, struct evc_envelope **top);
-struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane,
-					    struct evc_envelope *top);
+unsigned evc_mailbox_first(struct evc_mailbox *mailbox);
+struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane);
 /* mailbox.c: exchanges a taken token for its event; NULL if it stands for none. */
 struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token);
 /* mailbox_close.c: ends the consumer. False if it has to handle more envelopes first. */
@@ -381,7 +396,7 @@ static inline void evc_mailbox_count_taken(struct evc_mailbox *mailbox, unsigned
 /* Takes the oldest envelope of a queue whose list is not empty. */
 static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *mailbox, unsigned lane)
 {
-	struct evc_lane_list *list = &mailbox->lists[lane - EVC_LANE_FIRST_QUEUE];
+	struct evc_lane_list *list = &mailbox->lists[lane];
 	struct evc_envelope *envelope = list->first;
 	struct evc_envelope *next = evc_slot_next(envelope);
 
@@ -410,7 +425,7 @@ static inline struct evc_envelope *evc_mailbox_next(struct evc_mailbox *mailbox)
 {
 	/* C3. Relaxed: if the signal is up, C4 acquires; if not, this thread has cleared it. */
 	if (evc_likely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) == 0 &&
-		       (mailbox->occupied >> mailbox->relied) & 1u)) {
+		       ((mailbox->occupied & EVC_QUEUES) >> mailbox->relied) & 1u)) {
 		struct evc_envelope *envelope = evc_mailbox_take_listed(mailbox, mailbox->relied);
 
 		return evc_likely(!(envelope->flags & EVC_ENVELOPE_TOKEN))

@@ -21,11 +21,6 @@ static uintptr_t head_of(struct evc_mailbox *mailbox, unsigned lane, memory_orde
 	return atomic_load_explicit(evc_mailbox_head(mailbox, lane), order);
 }
 
-static inline struct evc_lane_list *list_of(struct evc_mailbox *mailbox, unsigned lane)
-{
-	return &mailbox->lists[lane - EVC_LANE_FIRST_QUEUE];
-}
-
 /* The first lane from `from` on, before `limit`, whose inbox is not empty; `limit` if all are empty. */
 static unsigned first_posted(struct evc_mailbox *mailbox, unsigned from, unsigned limit,
 			     memory_order order)
@@ -35,13 +30,26 @@ static unsigned first_posted(struct evc_mailbox *mailbox, unsigned from, unsigne
 	return from;
 }
 
-/* C6: the first lane from `relied` on that is not empty; EVC_LANE_COUNT if all are. */
-static inline unsigned first_lane(struct evc_mailbox *mailbox)
+/* The next lane, as C6 finds it. */
+struct next_lane {
+	/* The first one from `relied` on that is not empty; EVC_LANE_COUNT if all are. */
+	unsigned lane;
+	/* Its next envelope is not known yet: it lies in the inbox, or is being sorted. */
+	bool must_sort;
+};
+
+/* C6. `drained`: the lane that was drained last since the take began, unless a signal came after that. */
+static inline struct next_lane next_lane(struct evc_mailbox *mailbox, unsigned drained)
 {
 	uint32_t listed = mailbox->occupied | mailbox->sorting;
-	unsigned limit = listed != 0 ? (unsigned)__builtin_ctz(listed) : EVC_LANE_COUNT;
+	unsigned lane = listed != 0 ? (unsigned)__builtin_ctz(listed) : EVC_LANE_COUNT;
+	/* What is in a stack's inbox comes before what is in its list. */
+	unsigned limit = lane < EVC_LANE_FIRST_QUEUE && lane != drained ? lane + 1 : lane;
+	unsigned posted = first_posted(mailbox, mailbox->relied, limit, memory_order_acquire);
 
-	return first_posted(mailbox, mailbox->relied, limit, memory_order_acquire);
+	if (posted < limit)
+		return (struct next_lane){ posted, true };
+	return (struct next_lane){ lane, mailbox->sorting >> lane & 1u };
 }
 
 /*
@@ -83,64 +91,74 @@ static struct evc_envelope *drain(struct evc_mailbox *mailbox, unsigned lane)
 	return evc_head_envelope(head);
 }
 
-/* Drains and reverses a queue's inbox, at most EVC_SORT_AT_ONCE envelopes at a time, into the lane's list. */
-static void sort(struct evc_mailbox *mailbox, unsigned lane)
+/* Fetches the envelope that is mostly needed soon after this one; another processor wrote it. */
+static inline void prefetch_older(const struct evc_envelope *envelope)
 {
-	struct evc_lane_list *list = list_of(mailbox, lane);
-	struct evc_envelope *sorted = list->sorted, *rest = list->rest;
-	bool is_paced = false;
-	uint32_t count = 0;
+	evc_prefetch_write((const char *)envelope - EVC_SLOTS_AHEAD * sizeof(*envelope));
+}
 
-	if (rest == NULL) {
+/* Reverses what was drained from a queue. Adds to `count`, up to EVC_SORT_AT_ONCE; false: it goes on later. */
+static bool reverse(struct evc_lane_list *list, uint32_t *count)
+{
+	struct evc_envelope *first = list->first, *rest = list->rest;
+
+	for (; *count < EVC_SORT_AT_ONCE && rest != NULL; ++*count) {
+		struct evc_envelope *older = evc_slot_next(rest);
+
+		prefetch_older(rest);
+		evc_slot_set_next(rest, first);
+		first = rest;
+		rest = older;
+	}
+	list->first = first;
+	list->rest = rest;
+	return rest == NULL;
+}
+
+/* Puts what was drained from a stack on top of its list, whose first is the next below the oldest; likewise. */
+static bool pile(struct evc_lane_list *list, uint32_t *count)
+{
+	struct evc_envelope *last = list->last, *older = evc_slot_next(last);
+
+	for (; *count < EVC_SORT_AT_ONCE && older != NULL; ++*count) {
+		prefetch_older(older);
+		last = older;
+		older = evc_slot_next(last);
+	}
+	list->last = last;
+	if (older != NULL)
+		return false;
+	evc_slot_set_next(last, list->first);
+	list->first = list->rest;
+	list->rest = NULL;
+	return true;
+}
+
+/*
+ * Drains an inbox, or goes on where it stopped, and sorts what was drained into the lane's list: at most
+ * EVC_SORT_AT_ONCE envelopes at a time. True if it has drained the inbox.
+ */
+static bool sort(struct evc_mailbox *mailbox, unsigned lane)
+{
+	struct evc_lane_list *list = &mailbox->lists[lane];
+	bool drains = list->rest == NULL, is_paced = false, is_sorted;
+	uint32_t count = 0, bit = 1u << lane;
+
+	if (drains) {
 		is_paced = mailbox->paces && (mailbox->occupied | mailbox->sorting) == 0;
 		if (is_paced)
 			await_more(mailbox);
-		rest = drain(mailbox, lane);
-		sorted = NULL;
-		list->last = rest;
+		list->last = list->rest = drain(mailbox, lane);
 	}
-	for (; count < EVC_SORT_AT_ONCE && rest != NULL; count++) {
-		struct evc_envelope *older = evc_slot_next(rest);
-
-		/* The envelope that far before it is mostly needed soon; another processor wrote it. */
-		evc_prefetch_write((const char *)rest - EVC_SLOTS_AHEAD * sizeof(*rest));
-		evc_slot_set_next(rest, sorted);
-		sorted = rest;
-		rest = older;
-	}
+	is_sorted = lane < EVC_LANE_FIRST_QUEUE ? pile(list, &count) : reverse(list, &count);
 	if (is_paced)
 		adapt_pace(mailbox, count);
-	list->sorted = sorted;
-	list->rest = rest;
-	if (rest != NULL) {
-		mailbox->sorting |= 1u << lane;
-		return;
+	mailbox->sorting |= bit;
+	if (is_sorted) {
+		mailbox->sorting &= ~bit;
+		mailbox->occupied |= bit;
 	}
-	mailbox->sorting &= ~(1u << lane);
-	mailbox->occupied |= 1u << lane;
-	list->first = sorted;
-}
-
-/* C7 for a stack whose head is still `top`; NULL if it is not. */
-static struct evc_envelope *pop(struct evc_mailbox *mailbox, unsigned lane, uintptr_t top)
-{
-	_Atomic uintptr_t *head = evc_mailbox_head(mailbox, lane);
-	struct evc_envelope *envelope = evc_head_envelope(top);
-	uintptr_t below = (uintptr_t)evc_slot_next(envelope) | (top & EVC_HEAD_COUNT);
-
-	/* A batch stays on top until its last event is taken, so that newer posts lie above its rest. */
-	if (evc_unlikely((envelope->flags & EVC_ENVELOPE_BATCH) && envelope->batch.left > 1)) {
-		/* Relaxed, here and below: `top` was acquired when it was read. */
-		if (atomic_load_explicit(head, memory_order_relaxed) != top)
-			return NULL;
-	} else if (!atomic_compare_exchange_strong_explicit(head, &top, below, memory_order_relaxed,
-							    memory_order_relaxed)) {
-		return NULL;
-	}
-	/* As in evc_mailbox_take_listed. */
-	__builtin_prefetch(evc_head_envelope(below), 1);
-	evc_mailbox_count_taken(mailbox, lane, envelope);
-	return envelope;
+	return drains;
 }
 
 /* True if the consumer has taken from one lane so often in succession that it should rely on the alarm. */
@@ -211,7 +229,7 @@ static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
  */
 static __attribute__((noinline)) struct evc_envelope *next_displaceable(struct evc_mailbox *mailbox)
 {
-	struct evc_envelope *envelope, *top = NULL;
+	struct evc_envelope *envelope;
 	unsigned own;
 
 	for (;;) {
@@ -219,11 +237,11 @@ static __attribute__((noinline)) struct evc_envelope *next_displaceable(struct e
 		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0) &&
 		    !attend(mailbox))
 			return NULL;
-		own = evc_mailbox_first(mailbox, &top);
+		own = evc_mailbox_first(mailbox);
 		envelope = evc_mailbox_take_displaceable(mailbox, own);
 		if (envelope != NULL || own == EVC_LANE_COUNT)
 			return envelope;
-		envelope = evc_mailbox_take_first(mailbox, own, top);
+		envelope = evc_mailbox_take_first(mailbox, own);
 		if (envelope != NULL)
 			return envelope;
 	}
@@ -232,54 +250,34 @@ static __attribute__((noinline)) struct evc_envelope *next_displaceable(struct e
 /* The next envelope or token, or NULL. */
 static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 {
-	uintptr_t seen = 0;
-
 	if (evc_unlikely(mailbox->displaces))
 		return next_displaceable(mailbox);
-	for (;;) {
-		unsigned lane;
+	for (unsigned drained = EVC_LANE_COUNT;;) {
+		struct next_lane next;
 
 		/* C3; as in evc_mailbox_next. */
-		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0) &&
-		    !attend(mailbox))
-			return NULL;
-		lane = first_lane(mailbox);
-		if (lane == EVC_LANE_COUNT) {
+		if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0)) {
+			if (!attend(mailbox))
+				return NULL;
+			/* Whoever raised it may know of more than what was drained. */
+			drained = EVC_LANE_COUNT;
+		}
+		next = next_lane(mailbox, drained);
+		if (next.lane == EVC_LANE_COUNT) {
 			/* So that no event waits for a producer that is held up before its alarm. */
 			if (first_posted(mailbox, 0, mailbox->relied, memory_order_acquire) ==
 			    mailbox->relied)
 				return NULL;
 			look_before_relied(mailbox);
-			continue;
+		} else if (next.must_sort) {
+			/* Its envelopes come into view: repeat C3 and C6. */
+			if (sort(mailbox, next.lane))
+				drained = next.lane;
+		} else if (is_long_run(mailbox, next.lane)) {
+			rely(mailbox, next.lane);
+		} else {
+			return evc_mailbox_take_listed(mailbox, next.lane);
 		}
-		if (lane < EVC_LANE_FIRST_QUEUE) {
-			uintptr_t top = head_of(mailbox, lane, memory_order_acquire);
-			struct evc_envelope *envelope;
-
-			/* It has just come into view: repeat C3 and C6. */
-			if (top != seen) {
-				/* The pop reads the envelope, then writes the head: fetch both at once. */
-				evc_prefetch_write(evc_mailbox_head(mailbox, lane));
-				evc_prefetch_write(evc_head_envelope(top));
-				seen = top;
-				continue;
-			}
-			if (is_long_run(mailbox, lane)) {
-				rely(mailbox, lane);
-				continue;
-			}
-			envelope = pop(mailbox, lane, top);
-			if (evc_likely(envelope != NULL))
-				return envelope;
-			continue;
-		}
-		if (!((mailbox->occupied >> lane) & 1u)) {
-			sort(mailbox, lane);
-			continue;
-		}
-		if (!is_long_run(mailbox, lane))
-			return evc_mailbox_take_listed(mailbox, lane);
-		rely(mailbox, lane);
 	}
 }
 
@@ -306,35 +304,23 @@ struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
 	return envelope;
 }
 
-unsigned evc_mailbox_first(struct evc_mailbox *mailbox, struct evc_envelope **top)
+unsigned evc_mailbox_first(struct evc_mailbox *mailbox)
 {
-	struct evc_envelope *seen = NULL;
+	unsigned drained = EVC_LANE_COUNT;
 
 	for (;;) {
-		unsigned lane = first_lane(mailbox);
+		struct next_lane next = next_lane(mailbox, drained);
 
-		if (lane >= EVC_LANE_FIRST_QUEUE) {
-			if (lane == EVC_LANE_COUNT || ((mailbox->occupied >> lane) & 1u))
-				return lane;
-			sort(mailbox, lane);
-			continue;
-		}
-		*top = evc_head_envelope(head_of(mailbox, lane, memory_order_acquire));
-		if (*top == seen)
-			return lane;
-		seen = *top;
+		if (!next.must_sort)
+			return next.lane;
+		if (sort(mailbox, next.lane))
+			drained = next.lane;
 	}
 }
 
-struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane,
-					    struct evc_envelope *top)
+struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane)
 {
-	uintptr_t head;
-
-	if (lane >= EVC_LANE_FIRST_QUEUE)
-		return evc_mailbox_take_listed(mailbox, lane);
-	head = head_of(mailbox, lane, memory_order_relaxed);
-	return evc_head_envelope(head) == top ? pop(mailbox, lane, head) : NULL;
+	return evc_mailbox_first_is_next(mailbox, lane) ? evc_mailbox_take_listed(mailbox, lane) : NULL;
 }
 
 enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelope **out)

@@ -135,7 +135,7 @@ static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool i
 {
 	struct evc_mailbox *mailbox = worker->mailbox;
 	struct evc_shared_mailbox *shared = worker->shared;
-	struct evc_envelope *envelope = NULL, *top = NULL;
+	struct evc_envelope *envelope = NULL;
 	bool takes_shared = !is_held;
 	unsigned own, lane;
 
@@ -154,7 +154,7 @@ static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool i
 				      EVC_SHARED_DROP)))
 		return NULL;
 look:
-	own = evc_mailbox_first(mailbox, &top);
+	own = evc_mailbox_first(mailbox);
 	/* W8: the take. */
 	if (evc_likely(takes_shared)) {
 		envelope = evc_shared_take(shared, own, &lane);
@@ -166,7 +166,7 @@ look:
 				memory_order_release);
 	}
 	if (envelope == NULL && own < EVC_LANE_COUNT) {
-		envelope = evc_mailbox_take_first(mailbox, own, top);
+		envelope = evc_mailbox_take_first(mailbox, own);
 		if (envelope == NULL)
 			goto look;
 	}

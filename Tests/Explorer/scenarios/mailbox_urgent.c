@@ -111,6 +111,46 @@ SCENARIO(mailbox_long_backlog_relied)
 	long_backlog(NULL, LONG - 1);
 }
 
+/*
+ * A producer posts to a stack and says how far it is, while the consumer takes. No take passes over a newer event that is
+ * known (D3), nor over the urgent one at the end (D1), also while the consumer puts what it has drained on its list.
+ */
+#define PILED 5u
+
+static void *pile(void *unused)
+{
+	for (uint32_t i = 0; i <= PILED; i++) {
+		(void)post(router, i, i < PILED ? EVC_LANE_STACK_LOW : EVC_LANE_STACK_HIGHEST);
+		atomic_store_explicit(&flag, i + 1, memory_order_release);
+	}
+	return unused;
+}
+
+static void take_newest(void)
+{
+	uint32_t known = atomic_load_explicit(&flag, memory_order_acquire);
+	int number = take_one(mailbox);
+
+	/* The urgent one is the newest, too. */
+	for (uint32_t i = known; i-- > 0;)
+		if (!tally_was_handled(i) && number < (int)i)
+			explorer_fail("event %d is taken before event %u", number, i);
+}
+
+SCENARIO(mailbox_stack_live)
+{
+	pthread_t thread;
+
+	set_up(NULL);
+	thread = explorer_start(pile, NULL);
+	for (unsigned i = 0; i < 4; i++)
+		take_newest();
+	explorer_join(thread);
+	while (tally_count_handled() < PILED + 1)
+		take_newest();
+	tear_down();
+}
+
 /* An urgent post that finds the alarm up, while the consumer clears it: the next event is that one. */
 static void *one_urgent(void *unused)
 {
