@@ -58,8 +58,6 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	status = evc_parker_create(mailbox->options.parker, &mailbox->parker);
 	if (status != EVC_OK)
 		goto no_parker;
-	if (!evc_subscription_list_open(&mailbox->subscriptions))
-		goto no_mutex;
 	if (mailbox->options.capacity > 0 && !evc_mailbox_bound_open(mailbox))
 		goto no_bound;
 	atomic_init(&mailbox->references, 1);
@@ -67,8 +65,6 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	return EVC_OK;
 
 no_bound:
-	evc_subscription_list_close(&mailbox->subscriptions);
-no_mutex:
 	evc_parker_destroy(mailbox->parker);
 	status = EVC_OUT_OF_MEMORY;
 no_parker:
