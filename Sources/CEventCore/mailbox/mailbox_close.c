@@ -85,13 +85,13 @@ static void drop_list(struct evc_mailbox *mailbox, struct evc_envelope *envelope
 void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache)
 {
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		/* Acquire, pairs with P1. seq_cst: after ENDED in the single order (mailbox_private.h). */
-		uintptr_t head = atomic_exchange_explicit(evc_mailbox_head(mailbox, lane), 0,
-							  memory_order_seq_cst);
+		/*
+		 * The head goes on counting them. Acquire, pairs with P1. seq_cst: after ENDED in the single order
+		 * (mailbox_private.h).
+		 */
+		uintptr_t head = atomic_fetch_and_explicit(evc_mailbox_head(mailbox, lane), EVC_HEAD_COUNT,
+							   memory_order_seq_cst);
 
-		/* Several threads may do this here. Release, as in `drain`. */
-		atomic_fetch_add_explicit(&mailbox->drained[lane], head & EVC_HEAD_COUNT,
-					  memory_order_release);
 		drop_list(mailbox, evc_head_envelope(head), cache);
 	}
 	if (mailbox->displaces) {
@@ -119,14 +119,12 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 	mailbox->occupied = mailbox->sorting = 0;
 	mailbox->own.end = mailbox->own.next;
 	for (unsigned i = 0; i < EVC_QUEUE_LANES; i++) {
-		struct evc_lane_list list = mailbox->lists[i];
+		struct evc_lane_list *list = &mailbox->lists[i];
+		struct evc_envelope *first = list->first, *rest = list->rest;
 
-		mailbox->lists[i] = (struct evc_lane_list){ NULL, NULL, NULL, NULL };
-		drop_list(mailbox, list.first, &mailbox->returns);
-		if (list.rest != NULL) {
-			drop_list(mailbox, list.rest, &mailbox->returns);
-			drop_list(mailbox, list.sorted, &mailbox->returns);
-		}
+		list->first = list->rest = NULL;
+		drop_list(mailbox, first, &mailbox->returns);
+		drop_list(mailbox, rest, &mailbox->returns);
 	}
 	evc_mailbox_drop_posted(mailbox, &mailbox->returns);
 	evc_return_cache_flush(&mailbox->returns);

@@ -26,10 +26,10 @@ static inline bool inbox_is_empty(struct evc_mailbox *mailbox, unsigned lane)
 /* Counts events as posted and drained, and wakes the consumer of an armed mailbox: the loop itself. */
 static inline void did_append(struct evc_mailbox *mailbox, unsigned lane, uint32_t events)
 {
+	_Atomic uint64_t *drained = &mailbox->lists[lane - EVC_LANE_FIRST_QUEUE].drained;
+
 	/* Release, as in `drain`. Only the consumer writes it. */
-	atomic_store_explicit(&mailbox->drained[lane],
-			      atomic_load_explicit(&mailbox->drained[lane], memory_order_relaxed) +
-				      events,
+	atomic_store_explicit(drained, atomic_load_explicit(drained, memory_order_relaxed) + events,
 			      memory_order_release);
 	/* Relaxed: this thread has armed the mailbox, or a pump that happened before. */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
@@ -199,7 +199,7 @@ void evc_mailbox_own_init(struct evc_mailbox *mailbox)
 {
 	mailbox->own = (struct evc_consumed){
 		/* Each event of a bounded mailbox is admitted by its sink. */
-		.sink = mailbox->options.capacity == 0 ? &mailbox->sink : NULL,
+		.sink = mailbox->bound == NULL ? &mailbox->sink : NULL,
 		.begin = begin,
 		.commit = commit,
 	};

@@ -75,11 +75,11 @@ static struct evc_envelope *drain(struct evc_mailbox *mailbox, unsigned lane)
 	/* Acquires the release of each P1. */
 	uintptr_t head = atomic_exchange_explicit(evc_mailbox_head(mailbox, lane), 0,
 						  memory_order_acquire);
-	uint64_t drained = atomic_load_explicit(&mailbox->drained[lane], memory_order_relaxed);
+	struct evc_lane_list *list = list_of(mailbox, lane);
+	uint64_t drained = atomic_load_explicit(&list->drained, memory_order_relaxed);
 
 	/* Release, pairs with evc_mailbox_depths: they were removed from the head before. */
-	atomic_store_explicit(&mailbox->drained[lane], drained + (head & EVC_HEAD_COUNT),
-			      memory_order_release);
+	atomic_store_explicit(&list->drained, drained + (head & EVC_HEAD_COUNT), memory_order_release);
 	return evc_head_envelope(head);
 }
 
@@ -87,7 +87,7 @@ static struct evc_envelope *drain(struct evc_mailbox *mailbox, unsigned lane)
 static void sort(struct evc_mailbox *mailbox, unsigned lane)
 {
 	struct evc_lane_list *list = list_of(mailbox, lane);
-	struct evc_envelope *sorted = list->sorted, *rest = list->rest;
+	struct evc_envelope *sorted = list->first, *rest = list->rest;
 	bool is_paced = false;
 	uint32_t count = 0;
 
@@ -96,7 +96,6 @@ static void sort(struct evc_mailbox *mailbox, unsigned lane)
 		if (is_paced)
 			await_more(mailbox);
 		rest = drain(mailbox, lane);
-		sorted = NULL;
 		list->last = rest;
 	}
 	for (; count < EVC_SORT_AT_ONCE && rest != NULL; count++) {
@@ -110,7 +109,7 @@ static void sort(struct evc_mailbox *mailbox, unsigned lane)
 	}
 	if (is_paced)
 		adapt_pace(mailbox, count);
-	list->sorted = sorted;
+	list->first = sorted;
 	list->rest = rest;
 	if (rest != NULL) {
 		mailbox->sorting |= 1u << lane;
@@ -118,7 +117,6 @@ static void sort(struct evc_mailbox *mailbox, unsigned lane)
 	}
 	mailbox->sorting &= ~(1u << lane);
 	mailbox->occupied |= 1u << lane;
-	list->first = sorted;
 }
 
 /* C7 for a stack whose head is still `top`; NULL if it is not. */
@@ -339,7 +337,7 @@ struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigne
 
 enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelope **out)
 {
-	if (evc_unlikely(mailbox == NULL || out == NULL || mailbox->options.batches))
+	if (evc_unlikely(mailbox == NULL || out == NULL || mailbox->sink.takes_batches))
 		return EVC_INVALID_ARGUMENT;
 	for (;;) {
 		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
