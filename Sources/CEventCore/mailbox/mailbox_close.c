@@ -62,7 +62,7 @@ static void drop(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 		dropped = evc_latest_drop(envelope, cache);
 	} else {
 		if (envelope->flags & EVC_ENVELOPE_BATCH)
-			left = dropped = envelope->batch.left;
+			left = dropped = evc_batch_left(&envelope->batch);
 		evc_envelope_end(envelope, false, cache);
 	}
 	/* Several threads may drop. Release, pairs with evc_mailbox_read_statistics: in this order. */
@@ -117,7 +117,7 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 	/* Nothing is taken any more. Relaxed: for this thread. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	mailbox->occupied = mailbox->sorting = 0;
-	mailbox->own.end = mailbox->own.next;
+	evc_consumed_close(&mailbox->own);
 	for (unsigned i = 0; i < EVC_QUEUE_LANES; i++) {
 		struct evc_lane_list *list = &mailbox->lists[i];
 		struct evc_envelope *first = list->first, *rest = list->rest;

@@ -405,7 +405,7 @@ static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *m
 	__builtin_prefetch(next, 1);
 	if (next == NULL) {
 		mailbox->occupied &= ~(1u << lane);
-		mailbox->own.end = mailbox->own.next;
+		evc_consumed_close(&mailbox->own);
 	}
 	evc_mailbox_count_taken(mailbox, lane, envelope);
 	return envelope;

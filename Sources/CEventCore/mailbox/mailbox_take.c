@@ -127,7 +127,7 @@ static struct evc_envelope *pop(struct evc_mailbox *mailbox, unsigned lane, uint
 	uintptr_t below = (uintptr_t)evc_slot_next(envelope) | (top & EVC_HEAD_COUNT);
 
 	/* A batch stays on top until its last event is taken, so that newer posts lie above its rest. */
-	if (evc_unlikely((envelope->flags & EVC_ENVELOPE_BATCH) && envelope->batch.left > 1)) {
+	if (evc_unlikely((envelope->flags & EVC_ENVELOPE_BATCH) && !evc_batch_is_last(&envelope->batch))) {
 		/* Relaxed, here and below: `top` was acquired when it was read. */
 		if (atomic_load_explicit(head, memory_order_relaxed) != top)
 			return NULL;
