@@ -246,7 +246,7 @@ static const char *each_site(uint64_t fail_count)
 	EXPECT_NONE(message);
 	EXPECT(over, "still failing after %u lives", MOST_LIVES);
 	/*
-	 * Two of the router, four of the mailboxes, and so on: a minimum, so that the test cannot pass
+	 * Two of the router, three of the mailboxes, and so on: a minimum, so that the test cannot pass
 	 * without testing anything.
 	 */
 	EXPECT(fail_at > 30, "only %llu sites were reached", (unsigned long long)fail_at);

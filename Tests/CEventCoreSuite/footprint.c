@@ -11,6 +11,10 @@
 #include "mailbox/mailbox_private.h"
 #include "memory/subscription.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 static size_t slab_bytes(void)
 {
 	struct evc_pool_statistics statistics;
@@ -239,6 +243,50 @@ static const char *sleeps_for_good(void)
 	return NULL;
 }
 
+/* What a mailbox takes before its first event, with what the allocator adds where that can be asked. */
+
+#define IDLE 100u
+#define IDLE_BYTES 1024u
+
+static size_t idle_bytes;
+/* Others allocate, too. */
+static pthread_t idle_maker;
+
+static void *allocate(void *context, size_t size, size_t alignment)
+{
+	void *memory = evc_allocator_default()->allocate(context, size, alignment);
+
+	if (!pthread_equal(pthread_self(), idle_maker))
+		return memory;
+#ifdef __GLIBC__
+	size = malloc_usable_size(memory);
+#endif
+	idle_bytes += size;
+	return memory;
+}
+
+static void deallocate(void *context, void *memory, size_t size, size_t alignment)
+{
+	evc_allocator_default()->deallocate(context, memory, size, alignment);
+}
+
+static const char *is_small(void)
+{
+	static const struct evc_allocator counting = { NULL, allocate, deallocate };
+	struct evc_mailbox *mailboxes[IDLE];
+
+	idle_bytes = 0;
+	idle_maker = pthread_self();
+	EXPECT_OK(evc_allocator_install(&counting));
+	for (unsigned i = 0; i < IDLE; i++)
+		EXPECT_OK(evc_mailbox_create(NULL, &mailboxes[i]));
+	EXPECT_OK(evc_allocator_install(NULL));
+	for (unsigned i = 0; i < IDLE; i++)
+		evc_mailbox_release(mailboxes[i]);
+	EXPECT(idle_bytes <= IDLE * IDLE_BYTES, "%zu bytes each", idle_bytes / IDLE);
+	return NULL;
+}
+
 /* A sink that counts its posts. */
 
 static unsigned posts, envelopes;
@@ -296,6 +344,7 @@ static const struct evc_suite_test tests[] = {
 	{ "what one event kept goes when it has gone", kept_by_one },
 #endif
 	{ "a consumer without anything to do sleeps until it is woken", sleeps_for_good },
+	{ "an idle mailbox takes a KiB at most", is_small },
 	{ "D4 several subscriptions of one sink get one post", one_post },
 };
 SUITE_GROUP(suite_footprint, tests);

@@ -286,11 +286,15 @@ static const char *wrong_arguments(void)
 		      EVC_INVALID_ARGUMENT);
 	EXPECT_STATUS(evc_mailbox_add_latest_subscription(receiver.mailbox, NULL, &subscription),
 		      EVC_INVALID_ARGUMENT);
-	suite_allocator_install(0, 1);
-	EXPECT_STATUS(suite_receiver_latest(&receiver, &subscription) == NULL ? EVC_OK
-									       : EVC_OUT_OF_MEMORY,
-		      EVC_OUT_OF_MEMORY);
-	suite_allocator_restore();
+	/* The list of a mailbox's first one, and the subscription. */
+	for (uint64_t fail_at = 0; fail_at < 2; fail_at++) {
+		enum evc_status status;
+
+		suite_allocator_install(fail_at, 1);
+		status = suite_receiver_latest(&receiver, &subscription) == NULL ? EVC_OK : EVC_OUT_OF_MEMORY;
+		suite_allocator_restore();
+		EXPECT_STATUS(status, EVC_OUT_OF_MEMORY);
+	}
 	evc_mailbox_release(receiver.mailbox);
 	return NULL;
 }

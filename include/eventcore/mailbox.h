@@ -382,8 +382,8 @@ EVC_API void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox);
  *
  * @param depths receives one figure for each lane
  *
- * Threads: any. Progress: blocking for a moment (a mutex); O(latest-only subscriptions, and keys of conflated
- * ones).
+ * Threads: any. Progress: wait-free as long as the mailbox had no latest-only subscription; then blocking for a moment
+ * (a mutex), O(latest-only subscriptions, and keys of conflated ones).
  */
 EVC_API void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
 

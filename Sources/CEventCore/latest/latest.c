@@ -66,7 +66,7 @@ static void ref(struct evc_latest *latest)
 /* The mailbox still exists: the caller holds it, or is its consumer, one of its workers, or its end. */
 static void unref(struct evc_latest *latest)
 {
-	struct evc_subscription_list *list = latest->list;
+	struct evc_latest_list *list = latest->list;
 
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&latest->references, 1, memory_order_acq_rel) != 1)
@@ -408,15 +408,44 @@ static bool is_complete(const struct evc_conflation *conflation)
 	       (conflation->let_go != NULL) == is_compared;
 }
 
-enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *list,
+/* The list of a mailbox's latest-only subscriptions, made if there is none. NULL = out of memory. */
+static struct evc_latest_list *list_in(struct evc_subscription_list *subscriptions)
+{
+	/* Acquire, here and below, pairs with the exchange by which another thread has added it. */
+	struct evc_latest_list *list = atomic_load_explicit(&subscriptions->latests, memory_order_acquire), *made;
+
+	if (list != NULL)
+		return list;
+	made = evc_allocate(sizeof(*made), _Alignof(struct evc_latest_list));
+	if (made == NULL)
+		return NULL;
+	*made = (struct evc_latest_list){ .mutex = PTHREAD_MUTEX_INITIALIZER };
+	if (atomic_compare_exchange_strong_explicit(&subscriptions->latests, &list, made, memory_order_release,
+						    memory_order_acquire))
+		return made;
+	evc_latest_list_destroy(made);
+	return list;
+}
+
+void evc_latest_list_destroy(struct evc_latest_list *list)
+{
+	if (list == NULL)
+		return;
+	pthread_mutex_destroy(&list->mutex);
+	evc_deallocate(list, sizeof(*list), _Alignof(struct evc_latest_list));
+}
+
+enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *subscriptions,
 				  const struct evc_latest_mailbox *how, const struct evc_conflation *conflation,
 				  struct evc_subscription **out)
 {
+	struct evc_latest_list *list;
 	struct evc_latest *latest;
 
 	if (conflation != NULL && !is_complete(conflation))
 		return EVC_INVALID_ARGUMENT;
-	latest = evc_allocate(sizeof(*latest), _Alignof(struct evc_latest));
+	list = list_in(subscriptions);
+	latest = list != NULL ? evc_allocate(sizeof(*latest), _Alignof(struct evc_latest)) : NULL;
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*latest = (struct evc_latest){
@@ -434,11 +463,11 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 	latest->subscription.sink = &latest->sink;
 	latest->mailbox->retain(latest->mailbox);
 	pthread_mutex_lock(&list->mutex);
-	latest->next = list->latests;
-	latest->link = &list->latests;
+	latest->next = list->first;
+	latest->link = &list->first;
 	if (latest->next != NULL)
 		latest->next->link = &latest->next;
-	list->latests = latest;
+	list->first = latest;
 	pthread_mutex_unlock(&list->mutex);
 	*out = &latest->subscription;
 	return EVC_OK;
@@ -449,14 +478,17 @@ uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscriptio
 	return read_superseded(latest_of(subscription));
 }
 
-struct evc_latest_figures evc_latest_read(struct evc_subscription_list *list)
+struct evc_latest_figures evc_latest_read(struct evc_subscription_list *subscriptions)
 {
-	struct evc_latest_figures figures;
+	struct evc_latest_list *list = atomic_load_explicit(&subscriptions->latests, memory_order_acquire);
+	struct evc_latest_figures figures = { 0, 0 };
 
+	if (list == NULL)
+		return figures;
 	pthread_mutex_lock(&list->mutex);
 	figures.superseded = list->superseded;
 	figures.refused = list->refused;
-	for (struct evc_latest *latest = list->latests; latest != NULL; latest = latest->next) {
+	for (struct evc_latest *latest = list->first; latest != NULL; latest = latest->next) {
 		figures.superseded += read_superseded(latest);
 		figures.refused += atomic_load_explicit(&latest->refused, memory_order_relaxed);
 	}
@@ -479,10 +511,14 @@ static void discount(struct evc_cell *cell, uint64_t depths[EVC_LANE_COUNT])
 	}
 }
 
-void evc_latest_discount(struct evc_subscription_list *list, uint64_t depths[EVC_LANE_COUNT])
+void evc_latest_discount(struct evc_subscription_list *subscriptions, uint64_t depths[EVC_LANE_COUNT])
 {
+	struct evc_latest_list *list = atomic_load_explicit(&subscriptions->latests, memory_order_acquire);
+
+	if (list == NULL)
+		return;
 	pthread_mutex_lock(&list->mutex);
-	for (struct evc_latest *latest = list->latests; latest != NULL; latest = latest->next)
+	for (struct evc_latest *latest = list->first; latest != NULL; latest = latest->next)
 		for (struct evc_cell *cell = first_cell(latest); cell != NULL; cell = cell->before)
 			discount(cell, depths);
 	pthread_mutex_unlock(&list->mutex);

@@ -92,6 +92,8 @@
 #include "latest/subscription_list.h"
 #include "memory/spares.h"
 
+#include <pthread.h>
+
 /* The state of a lane's token: its number, which never repeats, and where the token is. */
 enum { EVC_TOKEN_NONE, EVC_TOKEN_CLAIMED, EVC_TOKEN_POSTED };
 #define EVC_TOKEN_WHERE 3u
@@ -116,13 +118,23 @@ struct evc_latest_mailbox {
 	void (*tell)(struct evc_sink *mailbox, unsigned lane);
 };
 
+/* The latest-only subscriptions of a mailbox, made with the first of them. */
+struct evc_latest_list {
+	/* Guards the rest. Innermost in the lock order. */
+	pthread_mutex_t mutex;
+	struct evc_latest *first;
+	/* The superseded and the refused events of those that have ended. */
+	uint64_t superseded;
+	uint64_t refused;
+};
+
 struct evc_latest {
 	struct evc_sink sink;
 	/* What routers refer to; its sink is the one above. Constant. */
 	struct evc_subscription subscription;
 	/* The mailbox that tokens are posted to, and its list, which contains this subscription. Constant. */
 	struct evc_sink *mailbox;
-	struct evc_subscription_list *list;
+	struct evc_latest_list *list;
 	const struct evc_latest_mailbox *how;
 	/* Guarded by the list's mutex. */
 	struct evc_latest *next;
@@ -143,7 +155,7 @@ struct evc_latest {
  * Makes a latest-only subscription in front of the mailbox whose sink `as` names, or a conflated one if `conflation`
  * is not NULL.
  */
-enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *list,
+enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *subscriptions,
 				  const struct evc_latest_mailbox *how, const struct evc_conflation *conflation,
 				  struct evc_subscription **out);
 
@@ -163,9 +175,12 @@ struct evc_latest_figures {
 };
 
 /* Reads the figures. Any thread. */
-struct evc_latest_figures evc_latest_read(struct evc_subscription_list *list);
+struct evc_latest_figures evc_latest_read(struct evc_subscription_list *subscriptions);
+
+/* `list` is empty, or NULL. */
+void evc_latest_list_destroy(struct evc_latest_list *list);
 
 /* Subtracts tokens that stand for no event of their lane from the lanes' figures. Any thread. */
-void evc_latest_discount(struct evc_subscription_list *list, uint64_t depths[EVC_LANE_COUNT]);
+void evc_latest_discount(struct evc_subscription_list *subscriptions, uint64_t depths[EVC_LANE_COUNT]);
 
 #endif

@@ -3,26 +3,22 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-#include "latest/subscription_list.h"
+#include "latest/latest.h"
 
 #include "platform/allocator.h"
 
-bool evc_subscription_list_open(struct evc_subscription_list *list)
-{
-	return pthread_mutex_init(&list->mutex, NULL) == 0;
-}
-
 void evc_subscription_list_close(struct evc_subscription_list *list)
 {
-	struct evc_subscription *subscription, *next;
+	/* Relaxed, both: whoever added something gave up a reference of the mailbox later. */
+	struct evc_subscription *subscription = atomic_load_explicit(&list->first, memory_order_relaxed), *next;
 
-	for (subscription = list->first; subscription != NULL; subscription = next) {
+	for (; subscription != NULL; subscription = next) {
 		next = subscription->next;
 		if (subscription->finalize != NULL)
 			subscription->finalize(subscription->context);
 		evc_deallocate(subscription, sizeof(*subscription), _Alignof(struct evc_subscription));
 	}
-	pthread_mutex_destroy(&list->mutex);
+	evc_latest_list_destroy(atomic_load_explicit(&list->latests, memory_order_relaxed));
 }
 
 enum evc_status evc_subscription_list_add(struct evc_subscription_list *list,
@@ -35,10 +31,11 @@ enum evc_status evc_subscription_list_add(struct evc_subscription_list *list,
 	if (added == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*added = *subscription;
-	pthread_mutex_lock(&list->mutex);
-	added->next = list->first;
-	list->first = added;
-	pthread_mutex_unlock(&list->mutex);
+	added->next = atomic_load_explicit(&list->first, memory_order_relaxed);
+	/* Relaxed: only the close reads it. */
+	while (!atomic_compare_exchange_weak_explicit(&list->first, &added->next, added, memory_order_relaxed,
+						      memory_order_relaxed))
+		;
 	*out = added;
 	return EVC_OK;
 }

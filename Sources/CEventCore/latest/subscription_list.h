@@ -9,22 +9,17 @@
 
 #include "memory/subscription.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 
-struct evc_latest;
+struct evc_latest_list;
 
+/* All zero: an empty list. Any thread adds to both fields, whose contents stay until the close. */
 struct evc_subscription_list {
-	/* Guards the rest. Innermost in the lock order. */
-	pthread_mutex_t mutex;
-	struct evc_subscription *first;
-	struct evc_latest *latests;
-	/* The superseded and the refused events of latest-only subscriptions that have ended. */
-	uint64_t superseded;
-	uint64_t refused;
+	_Atomic(struct evc_subscription *) first;
+	/* Those that are latest-only, since there was one: few mailboxes have any (latest.h). */
+	_Atomic(struct evc_latest_list *) latests;
 };
 
-/* The list's memory is zeroed. False = out of memory. */
-bool evc_subscription_list_open(struct evc_subscription_list *list);
 /* Ends all subscriptions. No other thread uses the list any more. */
 void evc_subscription_list_close(struct evc_subscription_list *list);
 

@@ -49,27 +49,24 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	*mailbox = (struct evc_mailbox){
 		.sink = { evc_mailbox_accept, retain, release, own.batches, 0, evc_mailbox_accept_one,
 			  own.polled ? evc_mailbox_try_accept : NULL, NULL },
-		.options = own,
+		.options = { own.strategy, own.polled, own.spin_ns, own.control, own.idle, own.wake, own.finalize,
+			     own.context },
 	};
-	evc_mailbox_own_init(mailbox);
 	/* A new mailbox is armed: its first post calls `wake`. */
-	if (mailbox->options.wake != NULL)
+	if (own.wake != NULL)
 		atomic_init(&mailbox->attention, EVC_ATTENTION_SLEEP);
-	status = evc_parker_create(mailbox->options.parker, &mailbox->parker);
+	status = evc_parker_init(&mailbox->parker, own.parker);
 	if (status != EVC_OK)
 		goto no_parker;
-	if (!evc_subscription_list_open(&mailbox->subscriptions))
-		goto no_mutex;
-	if (mailbox->options.capacity > 0 && !evc_mailbox_bound_open(mailbox))
+	if (!evc_mailbox_bound_open(mailbox, &own))
 		goto no_bound;
+	evc_mailbox_own_init(mailbox);
 	atomic_init(&mailbox->references, 1);
 	*out = mailbox;
 	return EVC_OK;
 
 no_bound:
-	evc_subscription_list_close(&mailbox->subscriptions);
-no_mutex:
-	evc_parker_destroy(mailbox->parker);
+	evc_parker_close(&mailbox->parker);
 	status = EVC_OUT_OF_MEMORY;
 no_parker:
 	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_mailbox));
@@ -94,7 +91,7 @@ void evc_mailbox_release(struct evc_mailbox *mailbox)
 	(void)evc_mailbox_end(mailbox);
 	evc_subscription_list_close(&mailbox->subscriptions);
 	evc_bound_destroy(mailbox->bound);
-	evc_parker_destroy(mailbox->parker);
+	evc_parker_close(&mailbox->parker);
 	if (mailbox->options.finalize != NULL)
 		mailbox->options.finalize(mailbox->options.context);
 	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_mailbox));
@@ -209,7 +206,7 @@ static uint64_t posted_to(struct evc_mailbox *mailbox, unsigned lane)
 	 * Nothing is counted twice: what moves to one of these two has left the head's count. Acquire,
 	 * pairs with `drain` and evc_mailbox_count_posted; and `left`, read next, is not older.
 	 */
-	uint64_t drained = atomic_load_explicit(&mailbox->drained[lane], memory_order_acquire);
+	uint64_t drained = atomic_load_explicit(&mailbox->lists[lane].drained, memory_order_acquire);
 	uint64_t posted = atomic_load_explicit(&inbox->posted[lane % EVC_LANE_FIRST_QUEUE],
 					       memory_order_acquire);
 	uintptr_t head = atomic_load_explicit(evc_mailbox_head(mailbox, lane), memory_order_acquire);

@@ -11,25 +11,31 @@
 struct evc_batch_walk {
 	struct evc_mailbox *mailbox;
 	struct evc_envelope *envelope;
-	/* Events that may be taken without checks: all but the last, on the queue `relied`; else 0. */
-	uint32_t at_hand;
-	/* How many more may be taken. */
+	/* The first payload that must not be taken without checks. */
+	unsigned char *unchecked;
+	/* How many more may be taken, without those that need no checks. */
 	uint64_t limit;
 	/* No more events are taken in this walk. */
 	bool is_over;
 };
 
-/* These are taken as evc_mailbox_next would: with the signal down (C3) `relied` changes only in takes. */
-static void count_at_hand(struct evc_batch_walk *walk)
+/*
+ * Finds which events behind the one that is delivered need no checks: all but the last, on the queue `relied`. They
+ * are taken as evc_mailbox_next would: with the signal down (C3) `relied` changes only in takes.
+ */
+static void look_ahead(struct evc_batch_walk *walk)
 {
 	const struct evc_envelope *envelope = walk->envelope;
-	uint32_t left = envelope->batch.left;
+	const struct evc_batch *batch = &envelope->batch;
+	uint64_t count = 0;
 
-	walk->at_hand = 0;
-	if (envelope->lane < EVC_LANE_FIRST_QUEUE || walk->mailbox->relied != envelope->lane || left < 2)
-		return;
-	walk->at_hand = left - 1 < walk->limit ? left - 1 : (uint32_t)walk->limit;
-	walk->limit -= walk->at_hand;
+	if (envelope->lane >= EVC_LANE_FIRST_QUEUE && walk->mailbox->relied == envelope->lane &&
+	    !evc_batch_is_last(batch))
+		count = evc_batch_left(batch) - 2;
+	if (count > walk->limit)
+		count = walk->limit;
+	walk->limit -= count;
+	walk->unchecked = batch->payload + (int64_t)(count + 1) * batch->step;
 }
 
 /*
@@ -46,60 +52,54 @@ static bool take_again(struct evc_mailbox *mailbox, struct evc_envelope *envelop
 		return false;
 	if (mailbox->lists[lane].first != envelope || !evc_mailbox_first_is_next(mailbox, lane))
 		return false;
-	if (envelope->batch.left == 1)
+	if (evc_batch_is_last(&envelope->batch))
 		(void)evc_mailbox_take_listed(mailbox, lane);
 	else
 		evc_mailbox_count_left(mailbox, lane, 1);
 	return true;
 }
 
-static inline void advance(struct evc_batch *batch)
-{
-	batch->payload += batch->step;
-	/* Another processor wrote it: fetched while the events before it are handled. */
-	__builtin_prefetch(batch->payload + BATCH_AHEAD * batch->step);
-}
-
 static __attribute__((noinline)) void *take_carefully(struct evc_batch_walk *walk)
 {
 	struct evc_batch *batch = &walk->envelope->batch;
-	bool is_over = walk->is_over;
 
-	walk->is_over = true;
-	if (is_over || batch->left == 0)
+	if (walk->is_over)
 		return NULL;
+	batch->payload += batch->step;
 	/* These were not taken, since the signal may be up. */
-	walk->limit += walk->at_hand;
-	walk->at_hand = 0;
-	advance(batch);
-	if (walk->limit == 0 || !take_again(walk->mailbox, walk->envelope))
+	walk->limit += (uint64_t)((walk->unchecked - batch->payload) / batch->step);
+	if (batch->payload == batch->end || walk->limit == 0 || !take_again(walk->mailbox, walk->envelope)) {
+		walk->unchecked = batch->payload + batch->step;
+		walk->is_over = true;
 		return NULL;
+	}
 	walk->limit--;
-	walk->is_over = false;
-	batch->left--;
+	/* Handlers may have added to it. */
+	look_ahead(walk);
 	return batch->payload;
 }
 
-/* Takes the next event, after the one before was delivered, and returns its payload. */
-static inline void *take_next(struct evc_batch_walk *walk)
+/* Takes the next event, after the one before was delivered, and returns its payload. The first two are the walk's. */
+static inline void *take_next(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
+			      struct evc_batch_walk *walk)
 {
-	struct evc_mailbox *mailbox = walk->mailbox;
-	struct evc_batch *batch = &walk->envelope->batch;
+	struct evc_batch *batch = &envelope->batch;
+	unsigned char *payload = batch->payload + batch->step;
 
 	/* C3; as in evc_mailbox_next. */
-	if (evc_unlikely(walk->at_hand == 0 ||
+	if (evc_unlikely(payload == walk->unchecked ||
 			 atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0))
 		return take_carefully(walk);
-	walk->at_hand--;
-	advance(batch);
-	evc_mailbox_count_left(mailbox, walk->envelope->lane, 1);
-	batch->left--;
-	return batch->payload;
+	batch->payload = payload;
+	/* Another processor wrote it: fetched while the events before it are handled. */
+	__builtin_prefetch(payload + BATCH_AHEAD * batch->step);
+	evc_mailbox_count_left(mailbox, envelope->lane, 1);
+	return payload;
 }
 
 void *evc_batch_next(struct evc_batch_walk *walk)
 {
-	return take_next(walk);
+	return take_next(walk->mailbox, walk->envelope, walk);
 }
 
 /* Puts a batch back as the first of its lane, until its last event is taken. */
@@ -118,12 +118,12 @@ uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envel
 	struct evc_subscription *subscription = envelope->subscription;
 	struct evc_batch *batch = &envelope->batch;
 	/* The first event is taken. */
-	struct evc_batch_walk walk = { mailbox, envelope, 0, limit - 1, false };
+	struct evc_batch_walk walk = { mailbox, envelope, NULL, limit - 1, false };
 	void *payload = batch->payload;
 
-	if (--batch->left > 0)
+	if (!evc_batch_is_last(batch))
 		put_back(mailbox, envelope);
-	count_at_hand(&walk);
+	look_ahead(&walk);
 	do {
 		if (subscription->deliver_batch != NULL)
 			subscription->deliver_batch(subscription->context, payload, envelope, &walk);
@@ -131,10 +131,10 @@ uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envel
 			 subscription->drop != NULL)
 			subscription->drop(subscription->context, payload);
 		/* Also for a deliver_batch that did not take all of them. */
-	} while ((payload = take_next(&walk)) != NULL);
-	if (batch->left == 0)
+	} while ((payload = take_next(mailbox, envelope, &walk)) != NULL);
+	if (batch->payload == batch->end)
 		evc_envelope_end(envelope, true, &mailbox->returns);
-	/* Not from `left`, to which handlers may have added (mailbox_own.h). */
-	return limit - walk.limit - walk.at_hand;
+	/* Not by what is left, to which handlers may have added (mailbox_own.h). */
+	return limit - walk.limit;
 }
 #endif

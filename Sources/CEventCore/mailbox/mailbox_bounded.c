@@ -143,12 +143,13 @@ static void release_unbounded(struct evc_sink *sink)
 	evc_mailbox_release(mailbox_of_unbounded(sink));
 }
 
-bool evc_mailbox_bound_open(struct evc_mailbox *mailbox)
+bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbox_options *options)
 {
 	static const struct evc_bound_ops ops = { taken,	   raise_blocked, clear_blocked, is_closed,
 						  is_consumer, post,	      tell };
-	const struct evc_mailbox_options *options = &mailbox->options;
 
+	if (options->capacity == 0)
+		return true;
 	mailbox->bound = evc_bound_create(options->capacity, options->overflow, options->block_ns, &ops, mailbox);
 	if (mailbox->bound == NULL)
 		return false;
@@ -202,11 +203,12 @@ struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, 
 	if (lane < EVC_LANE_FIRST_QUEUE)
 		atomic_fetch_add_explicit(&bound->popped[lane], 1, memory_order_relaxed);
 	/*
-	 * Counted as if it had come from the inbox, so that the inbox's depth stays what it is. Relaxed, and not by
-	 * evc_mailbox_count_left: after the mailbox has ended several threads do this.
+	 * Counted as if it had come from the inbox of the first queue, so that the depths of all inboxes stay what they
+	 * are; of what has left, only the sum is told. Not by evc_mailbox_count_left: after the mailbox has ended several
+	 * threads do this. Release, pairs with posted_to: who sees it come sees that it has left.
 	 */
-	atomic_fetch_add_explicit(&mailbox->drained[lane], 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&mailbox->left[lane], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&mailbox->left[EVC_LANE_FIRST_QUEUE], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&mailbox->lists[EVC_LANE_FIRST_QUEUE].drained, 1, memory_order_release);
 	return envelope;
 }
 #endif

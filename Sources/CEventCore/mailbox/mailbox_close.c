@@ -62,7 +62,7 @@ static void drop(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 		dropped = evc_latest_drop(envelope, cache);
 	} else {
 		if (envelope->flags & EVC_ENVELOPE_BATCH)
-			left = dropped = envelope->batch.left;
+			left = dropped = evc_batch_left(&envelope->batch);
 		evc_envelope_end(envelope, false, cache);
 	}
 	/* Several threads may drop. Release, pairs with evc_mailbox_read_statistics: in this order. */
@@ -85,13 +85,13 @@ static void drop_list(struct evc_mailbox *mailbox, struct evc_envelope *envelope
 void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache)
 {
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		/* Acquire, pairs with P1. seq_cst: after ENDED in the single order (mailbox_private.h). */
-		uintptr_t head = atomic_exchange_explicit(evc_mailbox_head(mailbox, lane), 0,
-							  memory_order_seq_cst);
+		/*
+		 * The head goes on counting them. Acquire, pairs with P1. seq_cst: after ENDED in the single order
+		 * (mailbox_private.h).
+		 */
+		uintptr_t head = atomic_fetch_and_explicit(evc_mailbox_head(mailbox, lane), EVC_HEAD_COUNT,
+							   memory_order_seq_cst);
 
-		/* Several threads may do this here. Release, as in `drain`. */
-		atomic_fetch_add_explicit(&mailbox->drained[lane], head & EVC_HEAD_COUNT,
-					  memory_order_release);
 		drop_list(mailbox, evc_head_envelope(head), cache);
 	}
 	if (mailbox->displaces) {
@@ -117,13 +117,14 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 	/* Nothing is taken any more. Relaxed: for this thread. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	mailbox->occupied = mailbox->sorting = 0;
-	mailbox->own.end = mailbox->own.next;
+	evc_consumed_close(&mailbox->own);
 	for (unsigned i = 0; i < EVC_LANE_COUNT; i++) {
-		struct evc_lane_list list = mailbox->lists[i];
+		struct evc_lane_list *list = &mailbox->lists[i];
+		struct evc_envelope *first = list->first, *rest = list->rest;
 
-		mailbox->lists[i] = (struct evc_lane_list){ NULL, NULL, NULL };
-		drop_list(mailbox, list.first, &mailbox->returns);
-		drop_list(mailbox, list.rest, &mailbox->returns);
+		list->first = list->rest = NULL;
+		drop_list(mailbox, first, &mailbox->returns);
+		drop_list(mailbox, rest, &mailbox->returns);
 	}
 	evc_mailbox_drop_posted(mailbox, &mailbox->returns);
 	evc_return_cache_flush(&mailbox->returns);

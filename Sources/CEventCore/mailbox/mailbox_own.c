@@ -5,9 +5,9 @@
 #ifdef EVC_URCU
 #include "mailbox/mailbox_own.h"
 
-/* A batch has room for ROOM_LEAST events, and each one behind it for twice as many, up to ROOM_MOST. */
-#define ROOM_LEAST 4u
-#define ROOM_MOST 64u
+/* The box of a batch is at least BOX_LEAST bytes, and that of each one behind it twice as large, up to BOX_MOST. */
+#define BOX_LEAST ((size_t)128)
+#define BOX_MOST ((size_t)4096)
 
 _Thread_local EVC_FOUND_AT_START struct evc_consumed *evc_consumed_current;
 
@@ -26,10 +26,10 @@ static inline bool inbox_is_empty(struct evc_mailbox *mailbox, unsigned lane)
 /* Counts events as posted and drained, and wakes the consumer of an armed mailbox: the loop itself. */
 static inline void did_append(struct evc_mailbox *mailbox, unsigned lane, uint32_t events)
 {
+	_Atomic uint64_t *drained = &mailbox->lists[lane].drained;
+
 	/* Release, as in `drain`. Only the consumer writes it. */
-	atomic_store_explicit(&mailbox->drained[lane],
-			      atomic_load_explicit(&mailbox->drained[lane], memory_order_relaxed) +
-				      events,
+	atomic_store_explicit(drained, atomic_load_explicit(drained, memory_order_relaxed) + events,
 			      memory_order_release);
 	/* Relaxed: this thread has armed the mailbox, or a pump that happened before. */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
@@ -43,7 +43,7 @@ bool evc_mailbox_append(struct evc_mailbox *mailbox, unsigned lane, struct evc_e
 	struct evc_lane_list *list;
 
 	/* A place that is being written has to stay the end of its list, if it is in one. */
-	if (lane < mailbox->relied || (mailbox->sorting >> lane & 1u) || mailbox->own.place != NULL ||
+	if (lane < mailbox->relied || (mailbox->sorting >> lane & 1u) || evc_consumed_is_writing(&mailbox->own) ||
 	    !inbox_is_empty(mailbox, lane))
 		return false;
 	list = &mailbox->lists[lane];
@@ -58,26 +58,27 @@ bool evc_mailbox_append(struct evc_mailbox *mailbox, unsigned lane, struct evc_e
 			list->first = envelope;
 		list->last = envelope;
 		/* What was last is not last any more. */
-		mailbox->own.end = mailbox->own.next;
+		evc_consumed_close(&mailbox->own);
 	}
 	mailbox->occupied |= 1u << lane;
 	did_append(mailbox, lane, events);
 	return true;
 }
 
-/* Makes a batch for events like those of `last`, of `step` bytes each. NULL = out of memory. */
+/* Makes a batch for events like those of `last`. NULL = out of memory. */
 static struct evc_envelope *make_batch(const struct evc_envelope *last, uint32_t step, size_t alignment)
 {
 	struct evc_thread_record *record = evc_thread_record_current;
-	uint32_t room = ROOM_LEAST;
 	struct evc_envelope *envelope;
+	size_t size = BOX_LEAST;
 	struct evc_box *box;
 
-	if (last->flags & EVC_ENVELOPE_BATCH) {
-		room = 2 * (uint32_t)((last->batch.box->size - last->batch.box->offset) / step);
-		room = room < ROOM_LEAST ? ROOM_LEAST : room < ROOM_MOST ? room : ROOM_MOST;
-	}
-	box = evc_box_create(record, (size_t)room * step, alignment, 1);
+	if (last->flags & EVC_ENVELOPE_BATCH)
+		while (size < BOX_MOST && size / 2 < last->batch.box->size)
+			size *= 2;
+	/* As many events as fit. */
+	size -= alignment > sizeof(*box) ? alignment : sizeof(*box);
+	box = evc_box_create(record, size - size % step, alignment, 1);
 	if (evc_unlikely(box == NULL))
 		return NULL;
 	envelope = evc_envelope_take(record, last->lane);
@@ -92,18 +93,34 @@ static struct evc_envelope *make_batch(const struct evc_envelope *last, uint32_t
 	envelope->flags = EVC_ENVELOPE_BOXED | EVC_ENVELOPE_BATCH;
 	envelope->events = 1;
 	envelope->batch = (struct evc_batch){
-		.box = box, .payload = evc_box_payload(box), .step = (int32_t)step, .left = 0
+		.box = box, .payload = evc_box_payload(box), .end = evc_box_payload(box), .step = (int32_t)step
 	};
 	return envelope;
 }
 
-static void *begin(struct evc_consumed *own, struct evc_subscription *subscription, uint32_t generation,
-		   unsigned lane, size_t size, size_t alignment)
+/* True if the open batch is for such events, whatever the router has changed meanwhile for others. */
+static bool is_open_for(const struct evc_consumed *own, const struct evc_consumed_kind *kind,
+			const struct evc_subscription *subscription, uint32_t generation)
+{
+	return own->batch != NULL && own->subscription == subscription && own->generation == generation &&
+	       own->kind.lane == kind->lane && own->kind.size == kind->size &&
+	       own->kind.alignment == kind->alignment && evc_consumed_has_place(own);
+}
+
+static void *begin(struct evc_consumed *own, const struct evc_consumed_kind *kind,
+		   struct evc_subscription *subscription, uint32_t generation)
 {
 	struct evc_mailbox *mailbox = mailbox_of(own);
-	size_t step = evc_batch_stride(size, alignment);
+	uint32_t step = (uint32_t)evc_batch_stride(kind->size, kind->alignment);
+	unsigned lane = kind->lane;
 	struct evc_envelope *last;
 
+	if (is_open_for(own, kind, subscription, generation)) {
+		own->kind = *kind;
+		return evc_consumed_take(own);
+	}
+	if (evc_consumed_is_writing(own))
+		return NULL;
 	/* What is in a list was admitted to it: the lane is neither before `relied` nor being sorted. */
 	if (!mailbox->sink.takes_batches || !((mailbox->occupied & EVC_QUEUES) >> lane & 1u) ||
 	    !inbox_is_empty(mailbox, lane))
@@ -112,73 +129,79 @@ static void *begin(struct evc_consumed *own, struct evc_subscription *subscripti
 	if (last->subscription != subscription || last->generation != generation || last->time != 0 ||
 	    (last->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_HOLDS)))
 		return NULL;
-	last = make_batch(last, (uint32_t)step, alignment);
+	last = make_batch(last, step, kind->alignment);
 	if (last == NULL)
 		return NULL;
-	own->next = last->batch.payload;
-	own->end = own->next + (last->batch.box->size - last->batch.box->offset);
+	own->batch = &last->batch;
+	own->limit = (unsigned char *)last->batch.box + last->batch.box->size;
+	own->kind = *kind;
 	own->subscription = subscription;
-	own->form = evc_consumed_form(lane, size, alignment);
 	own->generation = generation;
 	own->inbox = evc_mailbox_head(mailbox, lane);
-	own->batch = last;
-	own->place = own->next;
-	return own->place;
+	own->joined = &mailbox->lists[lane].drained;
+	own->is_first = true;
+	return evc_consumed_take(own);
+}
+
+static struct evc_envelope *envelope_of(struct evc_batch *batch)
+{
+	return evc_container_of(batch, struct evc_envelope, batch);
 }
 
 /* The mailbox has closed: the event ends, and its batch if it has no other. */
-static __attribute__((noinline)) bool refuse(struct evc_consumed *own)
+static uint32_t refuse(struct evc_consumed *own)
 {
 	struct evc_subscription *subscription = own->subscription;
+	struct evc_envelope *envelope = envelope_of(own->batch);
+	bool is_first = own->is_first;
 	void *payload = own->place;
 
 	/* First, since `drop` is user code, which may dispatch. */
-	own->place = NULL;
-	own->end = own->next;
-	if (own->batch->batch.left == 0) {
-		own->batch->batch.left = 1;
-		evc_envelope_end(own->batch, false, &mailbox_of(own)->returns);
-	} else if (subscription->drop != NULL) {
+	own->is_first = false;
+	evc_consumed_close(own);
+	if (subscription->drop != NULL)
 		subscription->drop(subscription->context, payload);
-	}
-	return false;
+	if (is_first)
+		evc_envelope_end(envelope, false, &mailbox_of(own)->returns);
+	return 0;
 }
 
 /* The first event of a batch posts it. */
-static __attribute__((noinline)) bool commit_first(struct evc_consumed *own)
+static void post_first(struct evc_consumed *own)
 {
 	struct evc_mailbox *mailbox = mailbox_of(own);
-	struct evc_envelope *batch = own->batch;
-	unsigned char *end = own->end;
+	struct evc_envelope *envelope = envelope_of(own->batch);
+	struct evc_batch *batch = own->batch;
+	struct evc_consumed_kind kind = own->kind;
 
-	own->place = NULL;
-	own->next += batch->batch.step;
-	batch->batch.left = 1;
-	evc_mailbox_post_one(mailbox, batch->lane, batch, 1);
-	/* Unless it had to go through the inbox, it is the last one now. */
-	if ((mailbox->occupied >> batch->lane & 1u) &&
-	    mailbox->lists[batch->lane].last == batch)
-		own->end = end;
-	return true;
+	own->is_first = false;
+	batch->end += batch->step;
+	evc_mailbox_post_one(mailbox, envelope->lane, envelope, 1);
+	/* Unless it had to go through the inbox, it is the last one now, and open. */
+	if ((mailbox->occupied >> kind.lane & 1u) && mailbox->lists[kind.lane].last == envelope) {
+		own->batch = batch;
+		own->kind = kind;
+	} else {
+		evc_consumed_close(own);
+	}
 }
 
-static bool commit(struct evc_consumed *own)
+static uint32_t commit(struct evc_consumed *own)
 {
 	struct evc_mailbox *mailbox = mailbox_of(own);
-	struct evc_batch *batch = &own->batch->batch;
+	struct evc_batch *batch = own->batch;
 
 	/* Relaxed: as for every post. */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
 			 EVC_ATTENTION_CLOSED))
 		return refuse(own);
-	/* What is in a list has events left. */
-	if (evc_unlikely(batch->left == 0))
-		return commit_first(own);
-	own->place = NULL;
-	own->next += batch->step;
-	batch->left++;
-	did_append(mailbox, own->batch->lane, 1);
-	return true;
+	if (own->is_first) {
+		post_first(own);
+		return 1;
+	}
+	batch->end += batch->step;
+	did_append(mailbox, envelope_of(batch)->lane, 1);
+	return 1;
 }
 
 struct evc_mailbox *evc_mailbox_enter(struct evc_mailbox *mailbox)
@@ -204,9 +227,10 @@ void evc_mailbox_own_init(struct evc_mailbox *mailbox)
 {
 	mailbox->own = (struct evc_consumed){
 		/* Each event of a bounded mailbox is admitted by its sink. */
-		.sink = mailbox->options.capacity == 0 ? &mailbox->sink : NULL,
+		.sink = mailbox->bound == NULL ? &mailbox->sink : NULL,
 		.begin = begin,
 		.commit = commit,
+		.attention = &mailbox->attention,
 	};
 }
 #endif

@@ -63,8 +63,8 @@
  *
  * Closing: CLOSED in `attention` refuses later posts. When the consumer ends, it sets ENDED (a seq_cst RMW)
  * and drains all inboxes. A post that began before CLOSED either precedes ENDED in the single order, so that
- * the consumer's drain finds it, or sees ENDED in P2 and drains all inboxes itself. The exchange gives each
- * envelope to one of the two.
+ * the consumer's drain finds it, or sees ENDED in P2 and drains all inboxes itself. Each of them empties a
+ * head by one RMW, which gives each envelope to one of the two.
  *
  * Progress: a post is lock-free: its compare-and-swap is repeated if another one on the same lane has
  * succeeded.
@@ -79,6 +79,7 @@
 #include "memory/consumed.h"
 #include "mailbox/bound.h"
 #include "memory/envelope.h"
+#include "platform/parker_private.h"
 
 /* Bits of `attention`, above one bit for each lane. */
 #define EVC_ATTENTION_SLEEP (1u << 16)
@@ -122,12 +123,12 @@ struct evc_lane_list {
 	struct evc_envelope *last;
 	/* What is being sorted, newest first: of a queue the part that is not sorted yet, of a stack all of it. */
 	struct evc_envelope *rest;
+	/* Relaxed, read by any thread: the head's counts at each drain, and what the consumer has posted itself. */
+	_Atomic uint64_t drained;
 };
 
 struct evc_mailbox {
 	struct evc_sink sink;
-	struct evc_mailbox_options options;
-	struct evc_parker *parker;
 	/* Of a bounded mailbox; NULL for others. Constant. */
 	struct evc_bound *bound;
 	/*
@@ -136,12 +137,26 @@ struct evc_mailbox {
 	 */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t attention;
 	_Atomic uint32_t references;
+	/* Those of evc_mailbox_options that are needed later. Constant. */
+	struct {
+		enum evc_wait_strategy strategy;
+		bool polled;
+		uint64_t spin_ns;
+		void (*control)(void *context);
+		void (*idle)(void *context);
+		void (*wake)(void *context);
+		void (*finalize)(void *context);
+		void *context;
+	} options;
 
 	/* Stacks, queues. Written by producers at each post, and by the consumer that takes. */
 	struct evc_inbox inboxes[2];
 
 	/* Written by producers that raise the alarm, by interrupts and closes; read before every take. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t signal;
+	/* Both are seldom written while the consumer takes. */
+	struct evc_parker parker;
+	struct evc_subscription_list subscriptions;
 
 	/* From here on the consumer's, unless stated otherwise. */
 	_Alignas(EVC_CACHE_LINE) struct evc_lane_list lists[EVC_LANE_COUNT];
@@ -162,18 +177,19 @@ struct evc_mailbox {
 	uint32_t grace_left;
 	/* The batch that the consumer's own posts join (mailbox_own.h). */
 	struct evc_consumed own;
-	struct evc_return_cache returns;
-	/* Relaxed, read by any thread: events that left each lane; the heads' counts at each drain. */
-	_Atomic uint64_t left[EVC_LANE_COUNT];
-	_Atomic uint64_t drained[EVC_LANE_COUNT];
+	/* From here on relaxed, read by any thread: statistics. Dropped events; tokens that stood for no event. */
+	_Atomic uint64_t dropped;
+	_Atomic uint64_t empty;
 	/* How many of `left` were without a place: tokens, and exempt. Written before `left` is. */
 	_Atomic uint64_t exempt;
-
-	/* Off the hot path. Relaxed: statistics. Dropped events; tokens that stood for no event. */
-	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t dropped;
-	_Atomic uint64_t empty;
-	struct evc_subscription_list subscriptions;
+	/* Events that left each lane. */
+	_Atomic uint64_t left[EVC_LANE_COUNT];
+	/* The consumer's again. */
+	struct evc_return_cache returns;
 };
+
+/* There may be many of them: with what the allocator adds an idle one takes a KiB. */
+static_assert(sizeof(struct evc_mailbox) <= 1408, "a mailbox has 15 lines");
 
 static inline _Atomic uintptr_t *evc_mailbox_head(struct evc_mailbox *mailbox, unsigned lane)
 {
@@ -277,8 +293,8 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox);
 void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cache *cache);
 /* mailbox_pump.c: SLEEP was seen in `attention`. */
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
-/* mailbox_bounded.c: opens the bound of a new mailbox, whose options have a capacity. False = out of memory. */
-bool evc_mailbox_bound_open(struct evc_mailbox *mailbox);
+/* mailbox_bounded.c: opens the bound of a new mailbox, if these have a capacity. False = out of memory. */
+bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbox_options *options);
 /*
  * mailbox_bounded.c, of a mailbox that displaces: whether an event waits, after the fence of the sleep protocol; adds
  * how many wait in each lane; takes the next one before lane `limit`, and counts it.
@@ -405,7 +421,7 @@ static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *m
 	__builtin_prefetch(next, 1);
 	if (next == NULL) {
 		mailbox->occupied &= ~(1u << lane);
-		mailbox->own.end = mailbox->own.next;
+		evc_consumed_close(&mailbox->own);
 	}
 	evc_mailbox_count_taken(mailbox, lane, envelope);
 	return envelope;

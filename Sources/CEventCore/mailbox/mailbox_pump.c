@@ -44,7 +44,7 @@
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox)
 {
 	if (mailbox->options.wake == NULL) {
-		(void)evc_parker_wake(mailbox->parker);
+		(void)evc_parker_wake(&mailbox->parker);
 		return;
 	}
 	/* P4, P5. Acquire, pairs with C1: the last pump happens before the next. */

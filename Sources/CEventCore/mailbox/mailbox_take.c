@@ -77,17 +77,17 @@ static void adapt_pace(struct evc_mailbox *mailbox, uint32_t came)
 		mailbox->pace = pace > PACE_LEAST * 2 ? pace / 2 : PACE_LEAST;
 }
 
-/* Drains the inbox of a queue; returns its envelopes, newest first. */
+/* Drains the inbox of a lane; returns its envelopes, newest first. */
 static struct evc_envelope *drain(struct evc_mailbox *mailbox, unsigned lane)
 {
 	/* Acquires the release of each P1. */
 	uintptr_t head = atomic_exchange_explicit(evc_mailbox_head(mailbox, lane), 0,
 						  memory_order_acquire);
-	uint64_t drained = atomic_load_explicit(&mailbox->drained[lane], memory_order_relaxed);
+	struct evc_lane_list *list = &mailbox->lists[lane];
+	uint64_t drained = atomic_load_explicit(&list->drained, memory_order_relaxed);
 
 	/* Release, pairs with evc_mailbox_depths: they were removed from the head before. */
-	atomic_store_explicit(&mailbox->drained[lane], drained + (head & EVC_HEAD_COUNT),
-			      memory_order_release);
+	atomic_store_explicit(&list->drained, drained + (head & EVC_HEAD_COUNT), memory_order_release);
 	return evc_head_envelope(head);
 }
 
@@ -325,7 +325,7 @@ struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigne
 
 enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelope **out)
 {
-	if (evc_unlikely(mailbox == NULL || out == NULL || mailbox->options.batches))
+	if (evc_unlikely(mailbox == NULL || out == NULL || mailbox->sink.takes_batches))
 		return EVC_INVALID_ARGUMENT;
 	for (;;) {
 		struct evc_envelope *envelope = evc_mailbox_next(mailbox);

@@ -72,7 +72,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 /* Sleeps until woken or the time limit has passed. True if there is news. */
 static bool sleep_once(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t limit)
 {
-	uint32_t ticket = evc_parker_prepare(mailbox->parker);
+	uint32_t ticket = evc_parker_prepare(&mailbox->parker);
 	bool news;
 
 	/* C1, then C2: see mailbox_private.h. */
@@ -83,7 +83,7 @@ static bool sleep_once(struct evc_mailbox *mailbox, const struct evc_waiter *wai
 	if (!news) {
 		uint64_t since = evc_clock_now();
 
-		if (evc_parker_wait(mailbox->parker, ticket, limit) == EVC_OK &&
+		if (evc_parker_wait(&mailbox->parker, ticket, limit) == EVC_OK &&
 		    evc_clock_now() - since < SHORT_SLEEP_NS)
 			mailbox->grace_left = GRACE_TRIES;
 		/* A consumer that was woken drains without a pause. */
@@ -117,16 +117,15 @@ static bool park(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, u
 
 bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t timeout)
 {
-	const struct evc_mailbox_options *options = &mailbox->options;
+	const enum evc_wait_strategy strategy = mailbox->options.strategy;
 
-	switch (options->strategy) {
+	switch (strategy) {
 	case EVC_WAIT_SPIN:
 	case EVC_WAIT_YIELD:
 		evc_return_cache_flush(&mailbox->returns);
-		return spin(waiter, timeout, options->strategy == EVC_WAIT_SPIN,
-			    options->strategy == EVC_WAIT_YIELD);
+		return spin(waiter, timeout, strategy == EVC_WAIT_SPIN, strategy == EVC_WAIT_YIELD);
 	case EVC_WAIT_SPIN_THEN_PARK:
-		if (spin(waiter, less(options->spin_ns, timeout), EVC_PAUSES, false))
+		if (spin(waiter, less(mailbox->options.spin_ns, timeout), EVC_PAUSES, false))
 			return true;
 		break;
 	case EVC_WAIT_PARK:

@@ -105,10 +105,8 @@ void evc_batch_end(struct evc_envelope *envelope, struct evc_return_cache *cache
 	struct evc_subscription *subscription = envelope->subscription;
 	struct evc_batch *batch = &envelope->batch;
 
-	for (; subscription->drop != NULL && batch->left > 0; batch->left--) {
+	for (; subscription->drop != NULL && batch->payload != batch->end; batch->payload += batch->step)
 		subscription->drop(subscription->context, batch->payload);
-		batch->payload += batch->step;
-	}
 	evc_box_free(batch->box, cache);
 }
 #endif

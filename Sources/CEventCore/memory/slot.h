@@ -44,12 +44,12 @@ struct evc_cell;
  */
 struct evc_batch {
 	struct evc_box *box;
-	/* The payload of the event that is taken next, or that was taken last and is being delivered. */
+	/* The payload of the event that is taken next; while one is delivered, its own. */
 	unsigned char *payload;
+	/* Behind the last one. */
+	unsigned char *end;
 	/* The distance to the next payload, in bytes; negative on a stack. */
 	int32_t step;
-	/* How many events have not been taken. */
-	uint32_t left;
 };
 
 struct evc_envelope {
@@ -111,6 +111,18 @@ static inline size_t evc_batch_stride(size_t size, size_t alignment)
 	if (size == 0)
 		return 1;
 	return alignment > 1 ? (size + alignment - 1) & ~(alignment - 1) : size;
+}
+
+/* How many events of a batch have not been taken, while none is delivered. It costs a division. */
+static inline uint32_t evc_batch_left(const struct evc_batch *batch)
+{
+	return (uint32_t)((batch->end - batch->payload) / batch->step);
+}
+
+/* True if exactly one event has not been taken, while none is delivered. */
+static inline bool evc_batch_is_last(const struct evc_batch *batch)
+{
+	return batch->payload + batch->step == batch->end;
 }
 
 /* How many slots ahead a line is prefetched. */

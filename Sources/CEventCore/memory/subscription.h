@@ -22,7 +22,7 @@ struct evc_subscription {
 			      struct evc_batch_walk *walk);
 	void *context;
 	void (*finalize)(void *context);
-	/* The next one in the sink's list; guarded by the sink's mutex. */
+	/* The next one in the sink's list. */
 	struct evc_subscription *next;
 	bool is_shared;
 	/*

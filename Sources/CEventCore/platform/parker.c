@@ -52,6 +52,12 @@ enum evc_status evc_parker_init(struct evc_parker *parker, const struct evc_park
 	return EVC_OK;
 }
 
+void evc_parker_close(struct evc_parker *parker)
+{
+	if (parker->ops->close != NULL)
+		parker->ops->close(parker->state);
+}
+
 enum evc_status evc_parker_create(const struct evc_parker_ops *ops, struct evc_parker **out)
 {
 	struct evc_parker *parker;
@@ -59,14 +65,15 @@ enum evc_status evc_parker_create(const struct evc_parker_ops *ops, struct evc_p
 
 	if (out == NULL)
 		return EVC_INVALID_ARGUMENT;
-	parker = evc_allocate(sizeof(*parker), _Alignof(struct evc_parker));
+	/* On a line of its own. */
+	parker = evc_allocate(EVC_CACHE_LINE, EVC_CACHE_LINE);
 	if (parker == NULL)
 		return EVC_OUT_OF_MEMORY;
 	status = evc_parker_init(parker, ops);
 	if (status == EVC_OK)
 		*out = parker;
 	else
-		evc_deallocate(parker, sizeof(*parker), _Alignof(struct evc_parker));
+		evc_deallocate(parker, EVC_CACHE_LINE, EVC_CACHE_LINE);
 	return status;
 }
 
@@ -74,9 +81,8 @@ void evc_parker_destroy(struct evc_parker *parker)
 {
 	if (parker == NULL)
 		return;
-	if (parker->ops->close != NULL)
-		parker->ops->close(parker->state);
-	evc_deallocate(parker, sizeof(*parker), _Alignof(struct evc_parker));
+	evc_parker_close(parker);
+	evc_deallocate(parker, EVC_CACHE_LINE, EVC_CACHE_LINE);
 }
 
 uint32_t evc_parker_prepare(struct evc_parker *parker)

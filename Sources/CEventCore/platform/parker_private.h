@@ -9,12 +9,13 @@
 #include <stdatomic.h>
 
 struct evc_parker {
-	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t word;
+	_Atomic uint32_t word;
 	const struct evc_parker_ops *ops;
 	void *state;
 };
 
 /* As evc_parker_create, in the caller's memory, which is unchanged after an error. */
 enum evc_status evc_parker_init(struct evc_parker *parker, const struct evc_parker_ops *ops);
+void evc_parker_close(struct evc_parker *parker);
 
 #endif

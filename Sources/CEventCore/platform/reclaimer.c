@@ -77,7 +77,7 @@ static void (*_Atomic later)(void);
 /* Whether the program wants a thread. Relaxed: it orders nothing. */
 static _Atomic bool is_wanted;
 /* Constant while `is_running`. They change under the mutex `starting`. */
-static struct evc_parker parker;
+static _Alignas(EVC_CACHE_LINE) struct evc_parker parker;
 static pthread_t thread;
 static _Atomic bool is_running;
 /* Relaxed: the wake and the ticket order it, as what R4 announces. */

@@ -64,58 +64,67 @@ static inline void *begin_envelope(struct evc_thread_record *record, struct evc_
 	return begin_in_hand(record, entry->snapshot, lane);
 }
 
-static __attribute__((noinline)) void *begin_place(struct evc_thread_record *record,
-						   struct evc_route_cache_entry *entry, unsigned lane,
-						   size_t size, size_t alignment)
+/* On a thread that consumes a mailbox, whose events for itself may need no envelope. */
+static __attribute__((noinline)) void *begin_place(struct evc_thread_record *record, struct evc_router *router,
+						   struct evc_route_cache_entry *entry,
+						   struct evc_consumed_kind kind)
 {
 	struct evc_consumed *consumed = evc_consumed_current;
 	const struct evc_snapshot_entry *receiver = &entry->snapshot->entries[0];
 	void *place = NULL;
 
-	if (entry->snapshot->is_plain && receiver->subscription->sink == consumed->sink && consumed->place == NULL)
-		place = consumed->begin(consumed, receiver->subscription, receiver->generation, lane, size,
-					alignment);
-	return place != NULL ? place : begin_envelope(record, entry, lane);
+	/* V2, V3. */
+	kind.version = atomic_load_explicit(&router->version, memory_order_acquire);
+	if (entry->snapshot->is_plain && receiver->subscription->sink == consumed->sink &&
+	    kind.version != 0 && evc_route_cache_hits(entry, router, kind.key))
+		place = consumed->begin(consumed, &kind, receiver->subscription, receiver->generation);
+	return place != NULL ? place : begin_envelope(record, entry, kind.lane);
 }
 
-/* On a thread that consumes a mailbox, whose events for itself may need no envelope. */
-static __attribute__((noinline)) void *begin_as_consumer(struct evc_thread_record *record,
-							 struct evc_route_cache_entry *entry, unsigned lane,
-							 size_t size, size_t alignment)
+static inline void *begin_by_route(struct evc_router *router, uint64_t key, unsigned lane, size_t size,
+				   size_t alignment)
 {
-	struct evc_consumed *consumed = evc_consumed_current;
-	const struct evc_snapshot_entry *receiver = &entry->snapshot->entries[0];
+	struct evc_thread_record *record = evc_thread_record_current;
+	struct evc_route_cache_entry *entry;
 
-	if (evc_likely(entry->snapshot->is_plain && consumed->place == NULL)) {
-		void *place = evc_consumed_begin(consumed, receiver->subscription, receiver->generation,
-						 evc_consumed_form(lane, size, alignment));
+	if (evc_unlikely(record == NULL || lane >= EVC_LANE_COUNT || evc_payload_is_boxed(size, alignment)))
+		return NULL;
+	entry = cached(record, router, key);
+	if (evc_unlikely(entry == NULL))
+		return NULL;
+	if (evc_unlikely(evc_consumed_current != NULL))
+		return begin_place(record, router, entry,
+				   (struct evc_consumed_kind){ 0, key, size, alignment, lane });
+	return begin_envelope(record, entry, lane);
+}
 
-		if (evc_likely(place != NULL))
-			return place;
-	}
-	return begin_place(record, entry, lane, size, alignment);
+static __attribute__((noinline)) void *begin_by_route_as_consumer(struct evc_router *router, uint64_t key,
+								  unsigned lane, size_t size,
+								  size_t alignment)
+{
+	return begin_by_route(router, key, lane, size, alignment);
 }
 
 /* Its only call is the last one: it needs no stack frame. */
 static inline void *begin_one(struct evc_router *router, uint64_t key, unsigned lane, size_t size,
 			      size_t alignment)
 {
-	struct evc_thread_record *record = evc_thread_record_current;
-	struct evc_route_cache_entry *entry;
+	struct evc_consumed *consumed = evc_consumed_current;
 
-	if (evc_unlikely(record == NULL || router == NULL || lane >= EVC_LANE_COUNT ||
-			 evc_payload_is_boxed(size, alignment)))
+	if (evc_unlikely(router == NULL))
 		return NULL;
-	entry = cached(record, router, key);
-	if (evc_unlikely(entry == NULL))
-		return NULL;
-	if (evc_unlikely(evc_consumed_current != NULL))
-		return begin_as_consumer(record, entry, lane, size, alignment);
-	return begin_envelope(record, entry, lane);
+	if (evc_likely(consumed == NULL))
+		return begin_by_route(router, key, lane, size, alignment);
+	/* V4. */
+	if (evc_likely(evc_consumed_may_join(consumed,
+					     atomic_load_explicit(&router->version, memory_order_relaxed), key,
+					     lane, size, alignment)))
+		return evc_consumed_take(consumed);
+	return begin_by_route_as_consumer(router, key, lane, size, alignment);
 }
 
 /* For a sink that takes chains only. */
-static __attribute__((noinline)) bool commit_chain(struct evc_envelope *envelope)
+static __attribute__((noinline)) uint32_t commit_chain(struct evc_envelope *envelope)
 {
 	struct evc_chain chain = { envelope, envelope, 1, 1u << envelope->lane };
 	struct evc_thread_record *record = evc_thread_record_current;
@@ -131,25 +140,31 @@ static __attribute__((noinline)) bool commit_chain(struct evc_envelope *envelope
 }
 
 /* The route cache keeps the sink alive, whatever user code the post may run. */
-static inline bool commit_one(void *payload)
+static __attribute__((noinline)) uint32_t commit_envelope(void *payload)
 {
 	struct evc_envelope *envelope = evc_container_of(payload, struct evc_envelope, bytes);
-	struct evc_consumed *consumed = evc_consumed_current;
-	struct evc_sink *sink;
+	struct evc_sink *sink = envelope->subscription->sink;
 
-	if (evc_unlikely(consumed != NULL) && consumed->place == payload)
-		return consumed->commit(consumed);
-	sink = envelope->subscription->sink;
 	if (evc_unlikely(sink->accept_one == NULL || sink->needs != 0))
 		return commit_chain(envelope);
 	if (evc_unlikely(sink->accept_one(sink, envelope) != EVC_OK)) {
 		/* The receiver has closed, or is full. */
 		evc_envelope_release(envelope, false);
 		evc_thread_record_current->pins--;
-		return false;
+		return 0;
 	}
 	evc_thread_record_current->pins--;
-	return true;
+	return 1;
+}
+
+/* As in begin_one. */
+static inline uint32_t commit_one(void *payload)
+{
+	struct evc_consumed *consumed = evc_consumed_current;
+
+	if (consumed == NULL || consumed->place != payload)
+		return commit_envelope(payload);
+	return evc_consumed_commit(consumed);
 }
 
 void *evc_dispatch_begin_one(struct evc_router *router, uint64_t key, enum evc_lane lane, size_t size,
@@ -206,16 +221,16 @@ enum evc_status evc_dispatch_bytes(struct evc_router *router, uint64_t key, enum
 				   uint32_t *receivers)
 {
 	void *place = NULL;
-	bool is_accepted;
+	uint32_t accepted;
 
 	if (evc_likely((alignment & (alignment - 1)) == 0))
 		place = begin_one(router, key, lane, size, alignment);
 	if (evc_unlikely(place == NULL))
 		return dispatch_any(router, key, lane, payload, size, alignment, receivers);
 	copy(place, payload, size);
-	is_accepted = commit_one(place);
+	accepted = commit_one(place);
 	if (receivers != NULL)
-		*receivers = is_accepted;
+		*receivers = accepted;
 	return EVC_OK;
 }
 #endif

@@ -47,11 +47,13 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 	envelope->batch = (struct evc_batch){
 		.box = box,
 		.payload = evc_box_payload(box),
+		.end = (unsigned char *)evc_box_payload(box) + stride * events,
 		.step = (int32_t)stride,
-		.left = events,
 	};
 	if (lane < EVC_LANE_FIRST_QUEUE) {
-		envelope->batch.payload += stride * (events - 1);
+		/* From the last one to the first. */
+		envelope->batch.payload = envelope->batch.end - stride;
+		envelope->batch.end = (unsigned char *)evc_box_payload(box) - stride;
 		envelope->batch.step = -(int32_t)stride;
 	}
 	*out = (struct evc_dispatch){

@@ -9,8 +9,6 @@
 
 #define FIRST_CAPACITY 16u
 
-static _Atomic uint64_t router_number;
-
 static size_t table_size(size_t capacity)
 {
 	return sizeof(struct evc_route_table) + capacity * sizeof(_Atomic(struct evc_route *));
@@ -71,8 +69,8 @@ enum evc_status evc_router_create(struct evc_router **out)
 		evc_deallocate(router, sizeof(*router), _Alignof(struct evc_router));
 		return EVC_OUT_OF_MEMORY;
 	}
-	/* Relaxed: it only has to be unique. From 1: 0 marks an empty cache entry. */
-	router->number = atomic_fetch_add_explicit(&router_number, 1, memory_order_relaxed) + 1;
+	router->number = evc_router_new_number();
+	atomic_init(&router->version, evc_router_new_number());
 	atomic_init(&router->table, table);
 	router->route_count = 0;
 	router->clock = (struct evc_clock){ NULL, NULL };
@@ -186,7 +184,9 @@ enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,
 	if (route != NULL) {
 		struct evc_observation observation = { router->observer, key };
 
+		evc_router_begin_change(router);
 		status = evc_snapshot_add(&route->current, entry, &router->clock, &observation);
+		evc_router_end_change(router);
 	}
 	pthread_mutex_unlock(&router->mutex);
 	return status;
@@ -200,6 +200,7 @@ enum evc_status evc_router_set_observer(struct evc_router *router, const struct 
 	if (router == NULL || (observer != NULL && observer->note == NULL))
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&router->mutex);
+	evc_router_begin_change(router);
 	router->observer = observer != NULL ? *observer : (struct evc_observer){ NULL, NULL };
 	/* Relaxed, both: written under the mutex. */
 	table = atomic_load_explicit(&router->table, memory_order_relaxed);
@@ -212,6 +213,7 @@ enum evc_status evc_router_set_observer(struct evc_router *router, const struct 
 			status = evc_snapshot_observe(&route->current, &observation);
 		}
 	}
+	evc_router_end_change(router);
 	pthread_mutex_unlock(&router->mutex);
 	return status;
 }
@@ -226,8 +228,11 @@ enum evc_status evc_router_unsubscribe(struct evc_router *router, uint64_t key,
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&router->mutex);
 	route = find_route(router, key);
-	if (route != NULL)
+	if (route != NULL) {
+		evc_router_begin_change(router);
 		status = evc_snapshot_remove(&route->current, subscription);
+		evc_router_end_change(router);
+	}
 	pthread_mutex_unlock(&router->mutex);
 	return status;
 }

@@ -13,6 +13,19 @@
  * `current` with the snapshot it holds: the address of an object that it holds a reference of cannot have
  * been reused, so that equality means "still current".
  *
+ * The state of a router has a version: a number that no state of this or another router had before, or 0 while a
+ * route is being changed. A dispatcher that remembers what it found in a state needs no route, nor a reference, to
+ * know that it is still so (consumed.h).
+ *
+ *   writer, under `mutex`                         dispatcher
+ *   V0 version = 0             relaxed            V2 load version; 0: remember nothing    acquire
+ *   V1 exchange `current`      release            V3 the route is current, and remember both   relaxed
+ *      version = a new number  release            V4 the version is the remembered one    relaxed
+ * - What is remembered is what the version stands for, or newer: if V2 reads the number that follows a V1, V3 sees
+ *   what that V1 wrote. It may be newer only while a writer is between V0 and the new number, and then V4 fails.
+ * - A dispatch misses no change that happened before it: V4 reads by coherence the 0 of that V0 or what came later,
+ *   and no number comes twice. So it is, too, for who has seen a change through another dispatch (V1 releases).
+ *
  * Lock order: `mutex`, then a sink's own locks (retain and release take none).
  */
 #ifndef EVC_ROUTER_PRIVATE_H
@@ -41,6 +54,8 @@ struct evc_router {
 	uint64_t number;
 	/* Constant from the first route on. `now` is NULL for evc_clock_now. */
 	struct evc_clock clock;
+	/* Of the state of the routes. Written under `mutex`, read by every dispatch of a consumer; seldom changes. */
+	_Atomic uint64_t version;
 	/* Guarded by `mutex`; the snapshots have copies. */
 	struct evc_observer observer;
 	_Atomic(struct evc_route_table *) table;
@@ -48,6 +63,12 @@ struct evc_router {
 	/* Guarded by `mutex`. */
 	size_t route_count;
 };
+
+/* router_version.c: a number that no router and no state of one has. Not 0. */
+uint64_t evc_router_new_number(void);
+/* router_version.c: around every change of a route (V0, V1). Under the mutex. */
+void evc_router_begin_change(struct evc_router *router);
+void evc_router_end_change(struct evc_router *router);
 
 /*
  * The slow path of evc_router_snapshot: finds the route and takes a reference of its snapshot. With `*owned`

@@ -52,8 +52,6 @@ enum evc_status evc_shared_mailbox_create_bounded(uint64_t capacity, enum evc_ov
 		goto no_lanes;
 	if (pthread_mutex_init(&mailbox->worker_mutex, NULL) != 0)
 		goto no_mutex;
-	if (!evc_subscription_list_open(&mailbox->subscriptions))
-		goto no_list;
 	if (capacity > 0 && !evc_shared_bound_open(mailbox, capacity, overflow, block_ns))
 		goto no_bound;
 	atomic_init(&mailbox->references, 1);
@@ -61,8 +59,6 @@ enum evc_status evc_shared_mailbox_create_bounded(uint64_t capacity, enum evc_ov
 	return EVC_OK;
 
 no_bound:
-	evc_subscription_list_close(&mailbox->subscriptions);
-no_list:
 	pthread_mutex_destroy(&mailbox->worker_mutex);
 no_mutex:
 	evc_shared_lanes_close(&mailbox->lanes);

@@ -34,7 +34,7 @@ static bool claim(struct evc_shared_mailbox *mailbox)
 			atomic_fetch_sub_explicit(&mailbox->attention, EVC_SHARED_SLEEPER,
 						  memory_order_relaxed);
 			worker = mailbox->workers[word * 64 + (unsigned)__builtin_ctzll(bit)];
-			(void)evc_parker_wake(worker->mailbox->parker);
+			(void)evc_parker_wake(&worker->mailbox->parker);
 			/* The last access to the worker. Release, pairs with evc_worker_leave. */
 			atomic_fetch_add_explicit(&worker->wakes, 1, memory_order_release);
 			return true;

@@ -183,6 +183,45 @@ SCENARIO(latest_one_waits)
 	tear_down();
 }
 
+/* Two threads make the first of a mailbox's latest-only subscriptions, while its figures are read. */
+static struct evc_subscription *firsts[2];
+
+static void *make_first(void *context)
+{
+	struct evc_subscription_options options = tally_options();
+
+	CHECK(evc_mailbox_add_latest_subscription(mailbox, &options, context) == EVC_OK);
+	return NULL;
+}
+
+SCENARIO(latest_first_two)
+{
+	struct evc_mailbox_statistics statistics;
+	pthread_t threads[2];
+
+	router = make_router();
+	mailbox = make_mailbox(NULL);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(make_first, &firsts[i]);
+	evc_mailbox_read_statistics(mailbox, &statistics);
+	for (unsigned i = 0; i < 2; i++) {
+		explorer_join(threads[i]);
+		subscribe(router, firsts[i]);
+	}
+	/* Each of them is in the list that was kept: the first event of each is superseded. */
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK(post(router, i, EVC_LANE_QUEUE_NORMAL) == 2);
+	evc_mailbox_read_statistics(mailbox, &statistics);
+	CHECK(statistics.superseded == 2);
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK(evc_router_unsubscribe(router, KEY, firsts[i]) == EVC_OK);
+		evc_latest_subscription_release(firsts[i]);
+	}
+	evc_router_destroy(router);
+	evc_mailbox_release(mailbox);
+	explorer_settle();
+}
+
 /* The mailbox closes while events are superseded. */
 SCENARIO(latest_close)
 {
