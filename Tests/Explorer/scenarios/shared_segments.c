@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Lanes of more than a segment (488 cells) of a shared mailbox: segments are appended, left and reclaimed
- * while other threads put, take, look and count.
+ * Lanes of more than a segment of a shared mailbox: segments are appended, left and reclaimed while other threads put,
+ * take, look and count.
  */
 #include "post.h"
 
-#define SEGMENT 488u
+/* By build.sh. */
+#define SEGMENT EVC_QUEUE_CELLS
 
 static struct evc_router *router;
 static struct evc_shared_mailbox *mailbox;
 static struct evc_subscription *subscription;
 static struct evc_worker *workers[2];
 
-static uint32_t seen[500];
+static uint32_t seen[SEGMENT + 4];
 
 UNSEEN static void note_seen(uint32_t number)
 {
