@@ -184,3 +184,28 @@ SCENARIO(shared_segments_count)
 	explorer_join(thread);
 	tear_down(SEGMENT + 3);
 }
+
+/* One event at a time: a count that sees a later one sees that the earlier ones were taken. */
+static void *count_one(void *unused)
+{
+	uint64_t depths[EVC_LANE_COUNT];
+
+	evc_shared_mailbox_depths(mailbox, depths);
+	if (depths[EVC_LANE_QUEUE_NORMAL] > 1)
+		explorer_fail("a depth of %ld where one event was", (long)depths[EVC_LANE_QUEUE_NORMAL]);
+	return unused;
+}
+
+SCENARIO(shared_segments_depth_of_one)
+{
+	pthread_t thread;
+
+	set_up();
+	thread = explorer_start(count_one, NULL);
+	for (uint32_t i = 0; i < 3; i++) {
+		post_many(i, 1);
+		CHECK(take_some(workers[1], 1) == 1);
+	}
+	explorer_join(thread);
+	tear_down(3);
+}
