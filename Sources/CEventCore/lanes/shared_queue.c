@@ -113,8 +113,8 @@ static uint64_t head_position(struct evc_shared_queue *queue)
 	/* Acquire, pairs with T7: the segment's fields. */
 	struct evc_queue_segment *first = atomic_load_explicit(&queue->head, memory_order_acquire);
 
-	/* Acquire: what is read next is not older. */
-	return first->number * EVC_QUEUE_CELLS + atomic_load_explicit(&first->head, memory_order_acquire);
+	/* Relaxed: T4 releases nothing. */
+	return first->number * EVC_QUEUE_CELLS + atomic_load_explicit(&first->head, memory_order_relaxed);
 }
 
 /* The same for the first cell that is empty. `head` was read before: it is not behind. */
@@ -122,7 +122,7 @@ static uint64_t tail_position(struct evc_shared_queue *queue, uint64_t head)
 {
 	struct evc_queue_segment *last = atomic_load_explicit(&queue->tail, memory_order_acquire);
 	uint64_t first = last->number * EVC_QUEUE_CELLS;
-	/* A hint, which may be too low. Acquire, as above. */
+	/* A hint, which may be too low. Acquire, pairs with Q3's: what was taken before that put is not counted. */
 	uint64_t tail = atomic_load_explicit(&last->tail, memory_order_acquire);
 
 	if (first + tail < head)
@@ -140,7 +140,8 @@ uint64_t evc_shared_queue_depth(struct evc_shared_queue *queue)
 
 	for (unsigned looks = 0; looks < 4; looks++) {
 		before = head;
-		tail = tail_position(queue, head) + atomic_load_explicit(&queue->extra, memory_order_acquire);
+		/* Relaxed: nothing is released by it, and a chain that is being put may be counted too early anyhow. */
+		tail = tail_position(queue, head) + atomic_load_explicit(&queue->extra, memory_order_relaxed);
 		head = head_position(queue);
 		if (head == before)
 			break;

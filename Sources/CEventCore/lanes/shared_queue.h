@@ -57,8 +57,10 @@
 #include "platform/domain.h"
 #include "memory/spares.h"
 
-/* A segment is a slot of EVC_QUEUE_CLASS: 4096 bytes, of which cells take all but 192. */
+/* A segment is a slot of EVC_QUEUE_CLASS: 4096 bytes, of which cells take all but 192. The explorer has fewer. */
+#ifndef EVC_QUEUE_CELLS
 #define EVC_QUEUE_CELLS 488u
+#endif
 
 /* A cell holds 0, or an envelope's address and in the lowest bit whether more of its chain follow. */
 #define EVC_CELL_MORE ((uintptr_t)1)

@@ -8,8 +8,13 @@
 #include "platform/allocator.h"
 #include "platform/clock.h"
 
-/* A producer looks for a place for about 4 us before it sleeps: a fast consumer frees many places in that time. */
-#define LOOKS 32u
+/*
+ * A producer looks for a place for about 4 us before it sleeps: a fast consumer frees many places in that time. In the
+ * explorer it looks once.
+ */
+#ifndef EVC_BOUND_LOOKS
+#define EVC_BOUND_LOOKS 32u
+#endif
 #define PAUSES 4u
 
 static bool open_lanes(struct evc_bound *bound)
@@ -82,8 +87,11 @@ static uint64_t raise_to(_Atomic uint64_t *word, uint64_t value)
 
 uint32_t evc_bound_admit_by_look(struct evc_bound *bound, uint32_t events)
 {
-	/* seq_cst: B2, after B1. */
-	uint64_t admitted = atomic_load_explicit(&bound->admitted, memory_order_seq_cst);
+	/*
+	 * Relaxed: a value that is too old is too low, which fails at A3, or shows that the mailbox is full all the more. If a
+	 * post that failed has lowered it since, see evc_bound_give_back.
+	 */
+	uint64_t admitted = atomic_load_explicit(&bound->admitted, memory_order_relaxed);
 	uint64_t taken, in_use, mark;
 
 	do {
@@ -119,7 +127,7 @@ enum evc_status evc_bound_wait(struct evc_bound *bound)
 	if (bound->block_ns == 0)
 		return EVC_FULL;
 	end = evc_clock_after(bound->block_ns);
-	for (unsigned look = 0; look < LOOKS; look++) {
+	for (unsigned look = 0; look < EVC_BOUND_LOOKS; look++) {
 		for (unsigned i = 0; i < PAUSES; i++)
 			evc_pause();
 		if (evc_bound_admit_by_look(bound, 1) > 0)
@@ -154,7 +162,7 @@ void evc_bound_end_waits(struct evc_bound *bound)
 
 void evc_bound_give_back(struct evc_bound *bound, uint32_t places)
 {
-	/* Relaxed: the advance releases it to those who wait. */
+	/* Relaxed: the advance releases it to B0, hence to a B2 that would find the mailbox full. */
 	atomic_fetch_sub_explicit(&bound->admitted, places, memory_order_relaxed);
 	if (bound->policy == EVC_OVERFLOW_BLOCK)
 		evc_event_count_advance(&bound->rounds);

@@ -6,7 +6,7 @@
  * and then post it as any other. An unbounded mailbox has nothing of this.
  *
  * `admitted` counts the places that were ever given to events, and the mailbox counts the events that were taken,
- * as it does without a bound. The difference is how many places are in use. Both only grow.
+ * as it does without a bound. The difference is how many places are in use. Both only grow, but for posts that fail.
  *
  *   producer                                        consumer
  *   A1 load admitted                   relaxed      T1 take an envelope, and count it     relaxed store
@@ -31,14 +31,14 @@
  * Waiting for a place (EVC_OVERFLOW_BLOCK), by an event count (platform/event_count.h):
  *
  *   producer                                        consumer, after T1, if BLOCKED is up and a place is free
- *   B0 read the count                  acquire      C1 clear BLOCKED         seq_cst
+ *   B0 read the count                  acquire      C1 clear BLOCKED         relaxed
  *   B1 raise BLOCKED, then a fence     seq_cst      C2 advance the count, and wake all
- *   B2 admit, by A2                    seq_cst
+ *   B2 admit, by A2
  *   B3 wait for the next count, or until the end
  * - No wake-up is lost. If B2 missed a T1, the fence of B1 precedes the fence that the consumer executes between T1
  *   and its look at the signal before it sleeps, arms the mailbox or returns from a pump (evc_mailbox_order_taken),
  *   so that this look finds BLOCKED, or a C1 has cleared it meanwhile. The C2 after that C1 ends the wait: had B0
- *   read what it wrote, C1 would come before B1, and BLOCKED would be up.
+ *   read what it wrote, C1 would come before B1, and BLOCKED would be up. C1 itself needs no order: C2 releases it.
  * - Nobody waits for the other side: a producer that the system takes away between B0 and B3 delays itself alone.
  * - A consumer at work wakes once EVC_BOUND_PLACES places are free, or half of them: one wake-up for several events.
  *   When it finds nothing, or a pump returns, one place suffices. So a full mailbox does not stay full while its

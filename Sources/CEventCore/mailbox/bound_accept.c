@@ -141,7 +141,8 @@ static bool find_place(struct evc_bound *bound, unsigned lane, struct evc_envelo
 		/* The consumer may have taken all of them meanwhile. */
 		return evc_bound_admit_by_look(bound, 1) > 0;
 	if ((*victim)->lane < EVC_LANE_FIRST_QUEUE)
-		atomic_fetch_add_explicit(&bound->popped[(*victim)->lane], 1, memory_order_relaxed);
+		/* Release, pairs with evc_shared_mailbox_depths: the post of the victim. */
+		atomic_fetch_add_explicit(&bound->popped[(*victim)->lane], 1, memory_order_release);
 	return true;
 }
 

@@ -43,7 +43,8 @@ static void clear_blocked(void *owner)
 {
 	struct evc_mailbox *mailbox = owner;
 
-	atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_BLOCKED, memory_order_seq_cst);
+	/* Relaxed: C2 releases it to B0. */
+	atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_BLOCKED, memory_order_relaxed);
 }
 
 static bool is_closed(void *owner)
@@ -168,23 +169,18 @@ bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbo
 
 /* EVC_OVERFLOW_DROP_OLDEST: events wait in the lanes of the bound, from where the consumer takes as a worker does. */
 
-bool evc_mailbox_has_displaceable(struct evc_mailbox *mailbox)
-{
-	/* C2, for the relaxed looks that follow; pairs with the put. */
-	atomic_thread_fence(memory_order_seq_cst);
-	return evc_shared_lanes_have_some(mailbox->bound->lanes);
-}
-
 void evc_mailbox_add_displaceable(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])
 {
 	struct evc_bound *bound = mailbox->bound;
 	unsigned lane = 0;
 
 	for (; lane < EVC_LANE_FIRST_QUEUE; lane++) {
-		/* In this order, so that the difference is not below 0. Modulo the size of `posted`. */
-		uintptr_t popped = (uintptr_t)atomic_load_explicit(&bound->popped[lane], memory_order_acquire);
+		/* In this order: too low rather than too high. Modulo the size of `posted`. */
+		uintptr_t posted = evc_shared_stack_posted(&bound->lanes->stacks[lane]);
+		intptr_t depth = (intptr_t)(posted - (uintptr_t)atomic_load_explicit(&bound->popped[lane],
+										     memory_order_relaxed));
 
-		depths[lane] += (uintptr_t)(evc_shared_stack_posted(&bound->lanes->stacks[lane]) - popped);
+		depths[lane] += depth > 0 ? (uint64_t)depth : 0;
 	}
 	evc_domain_enter();
 	for (; lane < EVC_LANE_COUNT; lane++)

@@ -53,11 +53,7 @@ static void drop(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 	unsigned lane = envelope->lane;
 	uint64_t left = 1, dropped = 1;
 
-	if (evc_unlikely(envelope->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_EXEMPT))) {
-		/* As in evc_mailbox_count_taken. */
-		atomic_fetch_add_explicit(&mailbox->exempt, 1, memory_order_relaxed);
-		atomic_thread_fence(memory_order_release);
-	}
+	/* Not counted in `exempt`: what is admitted from now on is dropped. */
 	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_TOKEN)) {
 		dropped = evc_latest_drop(envelope, cache);
 	} else {
@@ -109,8 +105,8 @@ void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cach
 
 bool evc_mailbox_end(struct evc_mailbox *mailbox)
 {
-	/* Acquire, pairs with the close: posts before it are seen by the relaxed loads here. */
-	if (!(atomic_load_explicit(&mailbox->signal, memory_order_acquire) & EVC_SIGNAL_CLOSE) &&
+	/* Relaxed: evc_mailbox_is_closing has acquired the close, and with it the posts before it. */
+	if (!(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) & EVC_SIGNAL_CLOSE) &&
 	    evc_mailbox_has_mail(mailbox))
 		return false;
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_ENDED, memory_order_seq_cst);
@@ -128,7 +124,10 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 	}
 	evc_mailbox_drop_posted(mailbox, &mailbox->returns);
 	evc_return_cache_flush(&mailbox->returns);
-	/* Release, pairs with the same operation above when the last release ends the mailbox once more. */
+	/*
+	 * Release, pairs with the same operation above when the last release ends the mailbox once more, for a sanitizer that
+	 * does not understand how the consumer's end comes before that, as with Swift's references.
+	 */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_ENDED, memory_order_release);
 	return true;
 }

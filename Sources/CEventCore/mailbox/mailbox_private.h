@@ -296,10 +296,9 @@ void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
 /* mailbox_bounded.c: opens the bound of a new mailbox, if these have a capacity. False = out of memory. */
 bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbox_options *options);
 /*
- * mailbox_bounded.c, of a mailbox that displaces: whether an event waits, after the fence of the sleep protocol; adds
- * how many wait in each lane; takes the next one before lane `limit`, and counts it.
+ * mailbox_bounded.c, of a mailbox that displaces: adds how many wait in each lane; takes the next one before lane
+ * `limit`, and counts it.
  */
-bool evc_mailbox_has_displaceable(struct evc_mailbox *mailbox);
 void evc_mailbox_add_displaceable(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
 struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit);
 /* mailbox_batch.c: delivers a batch from its first event on, at most `limit`; returns how many. */
@@ -333,7 +332,8 @@ static inline bool evc_mailbox_has_posts(struct evc_mailbox *mailbox, memory_ord
 
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		any |= atomic_load_explicit(evc_mailbox_head(mailbox, lane), order);
-	if (evc_unlikely(mailbox->displaces) && evc_mailbox_has_displaceable(mailbox))
+	/* C2 follows the fence of evc_mailbox_order_taken, so that relaxed looks suffice. */
+	if (evc_unlikely(mailbox->displaces) && evc_shared_lanes_have_some(mailbox->bound->lanes))
 		return true;
 	return evc_head_envelope(any) != NULL;
 }

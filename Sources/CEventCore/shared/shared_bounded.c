@@ -11,8 +11,9 @@
  *   B1 set is_blocked         seq_cst        T1 add 1 to `returned`       seq_cst
  *   B2 load `returned`        seq_cst        T2 load is_blocked           seq_cst
  *                                            C1, C2, if it is set
- * Either B2 sees the place, or T2 sees that it is waited for. A worker that finds nothing more looks for one place
- * (T2); so does the last look before it sleeps (worker_wait.c), since others may have taken since.
+ * Either B2 sees the place, or T2 sees that it is waited for. A worker at work wakes producers when several places are
+ * free, and one that finds nothing, or will not look again soon, when one is. The worker whose T1 is the last finds all
+ * places free but those of posts that are under way, of which each leads to another T1, or gives its place back.
  */
 #include "shared/shared_mailbox_private.h"
 
@@ -30,7 +31,8 @@ static void raise_blocked(void *owner)
 
 static void clear_blocked(void *owner)
 {
-	atomic_store_explicit(&((struct evc_shared_mailbox *)owner)->is_blocked, false, memory_order_seq_cst);
+	/* Relaxed: C2 releases it to B0. */
+	atomic_store_explicit(&((struct evc_shared_mailbox *)owner)->is_blocked, false, memory_order_relaxed);
 }
 
 static bool is_closed(void *owner)
@@ -81,10 +83,12 @@ bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity
 	return true;
 }
 
-bool evc_shared_is_waited_for(struct evc_shared_mailbox *mailbox)
+void evc_shared_unblock(struct evc_shared_mailbox *mailbox)
 {
-	return atomic_load_explicit(&mailbox->is_blocked, memory_order_seq_cst) &&
-	       evc_bound_has_places(mailbox->bound, 1);
+	/* Relaxed: it is not older than what T2 has seen, after which B2 sees the places that this thread has freed. */
+	if (evc_unlikely(mailbox->bound != NULL) &&
+	    atomic_load_explicit(&mailbox->is_blocked, memory_order_relaxed))
+		evc_bound_unblock(mailbox->bound, 1);
 }
 
 /* The next of `lanes`, which hold tokens, and of those of the bound; tokens first within a lane. */
@@ -115,7 +119,7 @@ struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox,
 	/* T1. */
 	if (envelope != NULL && !(envelope->flags & EVC_ENVELOPE_TOKEN))
 		atomic_fetch_add_explicit(&mailbox->returned, 1, memory_order_seq_cst);
-	/* T2. A worker at work wakes them rarely; one that finds nothing, at once. */
+	/* T2. */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->is_blocked, memory_order_seq_cst)))
 		evc_bound_unblock(mailbox->bound, envelope != NULL ? EVC_BOUND_PLACES : 1);
 	return envelope;

@@ -276,14 +276,14 @@ void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t dept
 	sum_taken(mailbox, taken);
 	for (unsigned lane = 0; lane < EVC_LANE_FIRST_QUEUE; lane++) {
 		/* Acquire, as above, and read first. Modulo the size of `posted`, where that has 32 bits. */
-		uintptr_t dropped = (uintptr_t)atomic_load_explicit(&mailbox->dropped[lane], memory_order_acquire);
+		uintptr_t gone = (uintptr_t)taken[lane] +
+				 (uintptr_t)atomic_load_explicit(&mailbox->dropped[lane], memory_order_acquire);
 
-		depths[lane] = (uintptr_t)(evc_shared_stack_posted(&mailbox->lanes.stacks[lane]) -
-					   (uintptr_t)taken[lane] - dropped);
 		if (others != NULL)
-			depths[lane] = (uintptr_t)((uintptr_t)depths[lane] + evc_shared_stack_posted(&others->stacks[lane]) -
-						   (uintptr_t)atomic_load_explicit(&mailbox->bound->popped[lane],
-										   memory_order_relaxed));
+			gone += (uintptr_t)atomic_load_explicit(&mailbox->bound->popped[lane], memory_order_acquire);
+		depths[lane] = (uintptr_t)(evc_shared_stack_posted(&mailbox->lanes.stacks[lane]) - gone);
+		if (others != NULL)
+			depths[lane] = (uintptr_t)((uintptr_t)depths[lane] + evc_shared_stack_posted(&others->stacks[lane]));
 	}
 	evc_domain_enter();
 	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT; lane++)

@@ -125,8 +125,8 @@ struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox,
 enum evc_status evc_shared_post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain);
 void evc_shared_tell(struct evc_shared_mailbox *mailbox);
 
-/* shared_bounded.c: producers wait for a place, and one is free. Any thread. */
-bool evc_shared_is_waited_for(struct evc_shared_mailbox *mailbox);
+/* shared_bounded.c: wakes producers that wait for a place, if one is free: the worker may not look again soon. */
+void evc_shared_unblock(struct evc_shared_mailbox *mailbox);
 
 /* The shared mailboxes of which the calling thread runs or polls a worker, the innermost first. */
 struct evc_shared_consumed {
@@ -167,7 +167,7 @@ void evc_worker_finish_wait(void *worker);
 void evc_worker_stop_looking(struct evc_worker *worker);
 /* Counts the worker among those looking. The worker's thread. */
 void evc_worker_begin_looking(struct evc_worker *worker);
-/* The worker will not look for a while: wakes another one for what waits. Its thread. */
+/* The worker will not look for a while: wakes another one for what waits, and producers. Its thread. */
 void evc_worker_pass_on(struct evc_worker *worker);
 /* The worker ends: as evc_worker_pass_on, and then waits for threads that are waking it. */
 void evc_worker_leave(struct evc_worker *worker);

@@ -158,6 +158,7 @@ void evc_worker_pass_on(struct evc_worker *worker)
 	/* W8. */
 	if (!nobody_sleeps(worker->shared) && evc_shared_has_some(worker->shared))
 		evc_shared_wake_one(worker->shared);
+	evc_shared_unblock(worker->shared);
 }
 
 void evc_worker_leave(struct evc_worker *worker)

@@ -367,9 +367,8 @@ enum evc_status evc_worker_poll(struct evc_worker *worker)
 	if (status == EVC_EMPTY)
 		evc_mailbox_call_idle(worker->mailbox);
 	/* The next poll may be far off. */
-	else if (status == EVC_OK && evc_unlikely(worker->shared->bound != NULL) &&
-		 evc_shared_is_waited_for(worker->shared))
-		evc_bound_unblock(worker->shared->bound, 1);
+	else if (status == EVC_OK)
+		evc_shared_unblock(worker->shared);
 	return status;
 }
 #endif

@@ -16,8 +16,7 @@ static bool has_news(void *context)
 	return evc_mailbox_has_news(worker->mailbox) ||
 	       (atomic_load_explicit(&worker->shared->attention, memory_order_relaxed) &
 		EVC_SHARED_CLOSED) ||
-	       evc_shared_has_some(worker->shared) ||
-	       evc_shared_is_waited_for(worker->shared);
+	       evc_shared_has_some(worker->shared);
 }
 
 static void begin_spin(void *context)

@@ -180,5 +180,23 @@ SCENARIO(balancer_change)
 	for (unsigned i = 0; i < 2; i++)
 		while (take_one(mailboxes[i]) >= 0)
 			;
+	/* One of them was open all the time. */
+	CHECK(evc_balancer_refused(balancer) == 0);
+	tear_down();
+}
+
+/* The same with one of each: whoever finds the old receiver closed finds the new one. */
+SCENARIO(balancer_close)
+{
+	pthread_t thread;
+
+	set_up();
+	CHECK(evc_balancer_remove(balancer, subscriptions[0]) == EVC_OK);
+	producers[0].count = 1;
+	thread = explorer_start(produce, &producers[0]);
+	CHECK(evc_balancer_add(balancer, subscriptions[0], 2, false, &loads[0]) == EVC_OK);
+	evc_mailbox_close(mailboxes[1]);
+	explorer_join(thread);
+	CHECK(evc_balancer_refused(balancer) == 0);
 	tear_down();
 }

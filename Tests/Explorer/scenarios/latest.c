@@ -117,11 +117,11 @@ static void *read_statistics(void *unused)
 	return unused;
 }
 
-static void check_statistics(bool close)
+static void check_statistics(bool close, enum evc_lane first, enum evc_lane second)
 {
 	pthread_t thread;
 
-	set_up(EVC_LANE_QUEUE_NORMAL, EVC_LANE_STACK_HIGH);
+	set_up(first, second);
 	thread = explorer_start(read_statistics, NULL);
 	producers[0].count = 2;
 	(void)produce(&producers[0]);
@@ -137,12 +137,18 @@ static void check_statistics(bool close)
 
 SCENARIO(latest_statistics)
 {
-	check_statistics(false);
+	check_statistics(false, EVC_LANE_QUEUE_NORMAL, EVC_LANE_STACK_HIGH);
+}
+
+/* The token that is taken first stands for no event. */
+SCENARIO(latest_statistics_of_empty)
+{
+	check_statistics(false, EVC_LANE_STACK_HIGH, EVC_LANE_QUEUE_NORMAL);
 }
 
 SCENARIO(latest_statistics_of_closed)
 {
-	check_statistics(true);
+	check_statistics(true, EVC_LANE_QUEUE_NORMAL, EVC_LANE_STACK_HIGH);
 }
 
 /* Two producers at once: the last of one of them is handled last. */

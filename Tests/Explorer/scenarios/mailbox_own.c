@@ -68,3 +68,32 @@ SCENARIO(mailbox_own_urgent)
 {
 	post_own(true, &flag);
 }
+
+/* Depths while it posts to itself: none is more than what waits at one time. */
+static void *read_depth(void *unused)
+{
+	uint64_t depths[EVC_LANE_COUNT];
+
+	evc_mailbox_depths(mailbox, depths);
+	if (depths[EVC_LANE_QUEUE_NORMAL] > 1)
+		explorer_fail("a depth of %lu where one event was", depths[EVC_LANE_QUEUE_NORMAL]);
+	return unused;
+}
+
+SCENARIO(mailbox_own_depth)
+{
+	struct evc_mailbox *before;
+	pthread_t thread;
+
+	set_up(NULL);
+	thread = explorer_start(read_depth, NULL);
+	before = evc_mailbox_enter(mailbox);
+	for (uint32_t i = 0; i < 3; i++) {
+		(void)post(router, i, EVC_LANE_QUEUE_NORMAL);
+		CHECK(evc_mailbox_pump(mailbox, 1) == EVC_OK);
+	}
+	evc_mailbox_leave(before);
+	explorer_join(thread);
+	CHECK(tally_count_handled() == 3);
+	tear_down();
+}

@@ -59,18 +59,21 @@ SCENARIO(mailbox_alarm)
  * A backlog so long that the consumer relies on the alarm (EVC_RUN): each of two urgent events is next once
  * its flag is known.
  */
-#define LONG 18u
+#define LONG 20u
 
-static void *two_urgent(void *unused)
+static void *two_urgent(void *polled)
 {
-	(void)post(router, 30, EVC_LANE_QUEUE_HIGH);
-	(void)post(router, 31, EVC_LANE_STACK_HIGHEST);
+	if (polled != NULL)
+		CHECK(evc_reserve(2) == EVC_OK);
+	(void)(polled != NULL ? try_post : post)(router, 30, EVC_LANE_QUEUE_HIGH);
+	(void)(polled != NULL ? try_post : post)(router, 31, EVC_LANE_STACK_HIGHEST);
 	atomic_store_explicit(&flag, 1, memory_order_release);
-	return unused;
+	return NULL;
 }
 
-static void long_backlog(const struct evc_mailbox_options *options, uint32_t before)
+static void long_backlog(struct evc_mailbox_options *options, uint32_t before)
 {
+	bool polled = options != NULL && options->polled;
 	pthread_t thread;
 
 	set_up(options);
@@ -78,7 +81,7 @@ static void long_backlog(const struct evc_mailbox_options *options, uint32_t bef
 		(void)post(router, i, EVC_LANE_QUEUE_LOWEST);
 	for (uint32_t i = 0; i < before; i++)
 		CHECK(take_one(mailbox) == (int)i);
-	thread = explorer_start(two_urgent, NULL);
+	thread = explorer_start(two_urgent, polled ? options : NULL);
 	while (tally_count_handled() < LONG + 2) {
 		bool is_known = atomic_load_explicit(&flag, memory_order_acquire) != 0;
 		int due = !is_known || tally_was_handled(30)   ? 0
@@ -109,6 +112,14 @@ SCENARIO(mailbox_long_backlog)
 SCENARIO(mailbox_long_backlog_relied)
 {
 	long_backlog(NULL, LONG - 1);
+}
+
+/* Producers that must not wait raise the same alarm. */
+SCENARIO(mailbox_long_backlog_polled)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .polled = true };
+
+	long_backlog(&options, EVC_RUN);
 }
 
 /*
@@ -159,18 +170,21 @@ static void *one_urgent(void *unused)
 	return unused;
 }
 
-SCENARIO(mailbox_alarm_is_up)
+static void alarm_is_up(const struct evc_mailbox_options *options)
 {
 	pthread_t thread;
 
-	set_up(NULL);
+	set_up(options);
 	for (uint32_t i = 0; i < LONG; i++)
 		(void)post(router, i, EVC_LANE_QUEUE_LOWEST);
-	for (uint32_t i = 0; i < LONG - 1; i++)
+	for (uint32_t i = 0; i < LONG - 3; i++)
 		CHECK(take_one(mailbox) == (int)i);
-	(void)post(router, 30, EVC_LANE_QUEUE_HIGH);
+	if (options != NULL)
+		evc_mailbox_interrupt(mailbox);
+	else
+		(void)post(router, 30, EVC_LANE_QUEUE_HIGH);
 	thread = explorer_start(one_urgent, NULL);
-	for (uint32_t i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 5; i++) {
 		bool is_due = atomic_load_explicit(&flag, memory_order_acquire) != 0 && !tally_was_handled(31);
 		int number = take_one(mailbox);
 
@@ -181,6 +195,25 @@ SCENARIO(mailbox_alarm_is_up)
 	(void)take_one(mailbox);
 	CHECK(tally_count_handled() == LONG + 2);
 	tear_down();
+}
+
+SCENARIO(mailbox_alarm_is_up)
+{
+	alarm_is_up(NULL);
+}
+
+/* The alarm goes up in `control`, after which it is cleared once more. */
+static void control(void *unused)
+{
+	(void)unused;
+	(void)post(router, 30, EVC_LANE_QUEUE_HIGH);
+}
+
+SCENARIO(mailbox_alarm_in_control)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .control = control };
+
+	alarm_is_up(&options);
 }
 
 /* The same of two producers: the second posts to the lower lane after it has seen the first one's flag. */

@@ -52,15 +52,30 @@ UNSEEN void tally_check_order(uint32_t first, uint32_t count)
 			explorer_fail("event %u was handled before event %u (D2)", i, i - 1);
 }
 
-uint32_t post(struct evc_router *router, uint32_t number, enum evc_lane lane)
+uint32_t post_to(struct evc_router *router, uint64_t key, uint32_t number, enum evc_lane lane)
 {
 	struct event event = { number, number };
 	uint32_t receivers = 0;
 
-	CHECK(evc_dispatch_bytes(router, KEY, lane, &event, sizeof(event), _Alignof(struct event),
+	CHECK(evc_dispatch_bytes(router, key, lane, &event, sizeof(event), _Alignof(struct event),
 				 &receivers) == EVC_OK);
 	tally_accepted(number, receivers);
 	return receivers;
+}
+
+uint32_t try_post(struct evc_router *router, uint32_t number, enum evc_lane lane)
+{
+	struct event event = { number, number };
+	uint32_t receivers = 0;
+
+	CHECK(evc_try_dispatch(router, KEY, lane, &event, sizeof(event), _Alignof(struct event), &receivers) == EVC_OK);
+	tally_accepted(number, receivers);
+	return receivers;
+}
+
+uint32_t post(struct evc_router *router, uint32_t number, enum evc_lane lane)
+{
+	return post_to(router, KEY, number, lane);
 }
 
 void post_together(struct evc_router *router, uint32_t first, uint32_t count, enum evc_lane lane)

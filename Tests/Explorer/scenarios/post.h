@@ -38,6 +38,10 @@ extern struct tally tally;
 
 /* Posts one event to the subscribers of KEY; returns how many accepted it. */
 uint32_t post(struct evc_router *router, uint32_t number, enum evc_lane lane);
+/* The same without waiting, by a thread that has reserved an envelope for it. */
+uint32_t try_post(struct evc_router *router, uint32_t number, enum evc_lane lane);
+/* The same for another key. */
+uint32_t post_to(struct evc_router *router, uint64_t key, uint32_t number, enum evc_lane lane);
 /* Posts several at once, which stay together. */
 void post_together(struct evc_router *router, uint32_t first, uint32_t count, enum evc_lane lane);
 /* A thread that posts all events of a producer. */

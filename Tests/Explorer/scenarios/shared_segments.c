@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Lanes of more than a segment (488 cells) of a shared mailbox: segments are appended, left and reclaimed
- * while other threads put, take, look and count.
+ * Lanes of more than a segment of a shared mailbox: segments are appended, left and reclaimed while other threads put,
+ * take, look and count.
  */
 #include "post.h"
 
-#define SEGMENT 488u
+/* By build.sh. */
+#define SEGMENT EVC_QUEUE_CELLS
 
 static struct evc_router *router;
 static struct evc_shared_mailbox *mailbox;
 static struct evc_subscription *subscription;
 static struct evc_worker *workers[2];
 
-static uint32_t seen[500];
+static uint32_t seen[SEGMENT + 4];
 
 UNSEEN static void note_seen(uint32_t number)
 {
@@ -182,4 +183,29 @@ SCENARIO(shared_segments_count)
 	CHECK(take_some(workers[1], 3) == 3);
 	explorer_join(thread);
 	tear_down(SEGMENT + 3);
+}
+
+/* One event at a time: a count that sees a later one sees that the earlier ones were taken. */
+static void *count_one(void *unused)
+{
+	uint64_t depths[EVC_LANE_COUNT];
+
+	evc_shared_mailbox_depths(mailbox, depths);
+	if (depths[EVC_LANE_QUEUE_NORMAL] > 1)
+		explorer_fail("a depth of %ld where one event was", (long)depths[EVC_LANE_QUEUE_NORMAL]);
+	return unused;
+}
+
+SCENARIO(shared_segments_depth_of_one)
+{
+	pthread_t thread;
+
+	set_up();
+	thread = explorer_start(count_one, NULL);
+	for (uint32_t i = 0; i < 3; i++) {
+		post_many(i, 1);
+		CHECK(take_some(workers[1], 1) == 1);
+	}
+	explorer_join(thread);
+	tear_down(3);
 }
