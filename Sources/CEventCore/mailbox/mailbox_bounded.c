@@ -174,39 +174,18 @@ bool evc_mailbox_has_displaceable(struct evc_mailbox *mailbox)
 	return evc_shared_lanes_have_some(mailbox->bound->lanes);
 }
 
-void evc_mailbox_add_displaceable(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])
-{
-	struct evc_bound *bound = mailbox->bound;
-	unsigned lane = 0;
-
-	for (; lane < EVC_LANE_FIRST_QUEUE; lane++) {
-		/* In this order, so that the difference is not below 0. Modulo the size of `posted`. */
-		uintptr_t popped = (uintptr_t)atomic_load_explicit(&bound->popped[lane], memory_order_acquire);
-
-		depths[lane] += (uintptr_t)(evc_shared_stack_posted(&bound->lanes->stacks[lane]) - popped);
-	}
-	evc_domain_enter();
-	for (; lane < EVC_LANE_COUNT; lane++)
-		depths[lane] += evc_shared_lanes_depth(bound->lanes, lane);
-	evc_domain_leave();
-}
-
 struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit)
 {
-	struct evc_bound *bound = mailbox->bound;
-	unsigned lane;
-	struct evc_envelope *envelope = evc_shared_lanes_take(bound->lanes, limit, &lane);
+	struct evc_envelope *envelope = evc_shared_lanes_take(mailbox->bound->lanes, limit);
 
 	if (envelope == NULL)
 		return NULL;
-	if (lane < EVC_LANE_FIRST_QUEUE)
-		atomic_fetch_add_explicit(&bound->popped[lane], 1, memory_order_relaxed);
 	/*
 	 * Counted as if it had come from the inbox, so that the inbox's depth stays what it is. Relaxed, and not by
 	 * evc_mailbox_count_left: after the mailbox has ended several threads do this.
 	 */
-	atomic_fetch_add_explicit(&mailbox->drained[lane], 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&mailbox->left[lane], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&mailbox->drained[envelope->lane], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&mailbox->left[envelope->lane], 1, memory_order_relaxed);
 	return envelope;
 }
 #endif

@@ -265,11 +265,10 @@ void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
 /* mailbox_bounded.c: opens the bound of a new mailbox, whose options have a capacity. False = out of memory. */
 bool evc_mailbox_bound_open(struct evc_mailbox *mailbox);
 /*
- * mailbox_bounded.c, of a mailbox that displaces: whether an event waits, after the fence of the sleep protocol; adds
- * how many wait in each lane; takes the next one before lane `limit`, and counts it.
+ * mailbox_bounded.c, of a mailbox that displaces: whether an event waits, after the fence of the sleep protocol; takes the
+ * next one before lane `limit`, and counts it.
  */
 bool evc_mailbox_has_displaceable(struct evc_mailbox *mailbox);
-void evc_mailbox_add_displaceable(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
 struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit);
 /* mailbox_batch.c: delivers a batch from its first event on, at most `limit`; returns how many. */
 uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,

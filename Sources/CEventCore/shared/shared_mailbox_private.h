@@ -83,8 +83,8 @@ struct evc_worker {
 	_Atomic bool is_held;
 	/* How many of those who cleared its bit have finished waking it. Read before it is freed. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t wakes;
-	/* How many it took from each lane of the shared mailbox. Any thread reads them. */
-	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t taken[EVC_LANE_COUNT];
+	/* How many it took from the shared mailbox. Any thread reads it. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t taken;
 };
 
 struct evc_shared_mailbox {
@@ -101,12 +101,12 @@ struct evc_shared_mailbox {
 
 	/* Off the hot path. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t references;
-	_Atomic uint64_t dropped[EVC_LANE_COUNT];
+	_Atomic uint64_t dropped;
 	/* Guards `workers` and `taken_by_others`; but a thread that cleared a bit reads its worker. */
 	pthread_mutex_t worker_mutex;
 	struct evc_worker *workers[EVC_WORKERS_MAX];
 	/* What workers took that have ended. */
-	uint64_t taken_by_others[EVC_LANE_COUNT];
+	uint64_t taken_by_others;
 	/* Of a bounded mailbox: events that have left it and had a place; whether producers wait for one (B1). */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t returned;
 	_Atomic bool is_blocked;
@@ -120,7 +120,7 @@ struct evc_shared_mailbox {
 bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity, enum evc_overflow overflow,
 			   uint64_t block_ns);
 /* shared_bounded.c: the next one for a bounded mailbox. Wakes producers that wait for its place. */
-struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox, unsigned limit, unsigned *lane);
+struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox, unsigned limit);
 /* shared_mailbox.c: A4, and what follows a put: P2. */
 enum evc_status evc_shared_post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain);
 void evc_shared_tell(struct evc_shared_mailbox *mailbox);
@@ -135,13 +135,12 @@ struct evc_shared_consumed {
 };
 extern _Thread_local EVC_FOUND_AT_START struct evc_shared_consumed *evc_shared_consumed;
 
-/* Takes the first envelope of the lanes before `limit`, and its lane; NULL if they are empty. */
-static inline struct evc_envelope *evc_shared_take(struct evc_shared_mailbox *mailbox,
-						   unsigned limit, unsigned *lane)
+/* Takes the first envelope of the lanes before `limit`; NULL if they are empty. */
+static inline struct evc_envelope *evc_shared_take(struct evc_shared_mailbox *mailbox, unsigned limit)
 {
 	if (evc_unlikely(mailbox->bound != NULL))
-		return evc_shared_take_bounded(mailbox, limit, lane);
-	return evc_shared_lanes_take(&mailbox->lanes, limit, lane);
+		return evc_shared_take_bounded(mailbox, limit);
+	return evc_shared_lanes_take(&mailbox->lanes, limit);
 }
 
 /* True unless each lane was empty at some moment during the call; see shared_queue.h. */

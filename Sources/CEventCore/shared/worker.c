@@ -37,9 +37,7 @@ static void part(struct evc_worker *worker)
 	pthread_mutex_lock(&shared->worker_mutex);
 	if (shared->workers[worker->slot] == worker) {
 		shared->workers[worker->slot] = NULL;
-		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
-			shared->taken_by_others[lane] +=
-				atomic_load_explicit(&worker->taken[lane], memory_order_relaxed);
+		shared->taken_by_others += atomic_load_explicit(&worker->taken, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&shared->worker_mutex);
 }
@@ -137,7 +135,7 @@ static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool i
 	struct evc_shared_mailbox *shared = worker->shared;
 	struct evc_envelope *envelope = NULL, *top = NULL;
 	bool takes_shared = !is_held;
-	unsigned own, lane;
+	unsigned own;
 
 	/* C3. Acquire, pairs with the raises in evc_mailbox_attend_to_post, _interrupt and _close. */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0)) {
@@ -157,13 +155,12 @@ look:
 	own = evc_mailbox_first(mailbox, &top);
 	/* W8: the take. */
 	if (evc_likely(takes_shared)) {
-		envelope = evc_shared_take(shared, own, &lane);
+		envelope = evc_shared_take(shared, own);
 		if (envelope != NULL)
-			/* Release, pairs with sum_taken; only this thread writes it. */
-			atomic_store_explicit(
-				&worker->taken[lane],
-				atomic_load_explicit(&worker->taken[lane], memory_order_relaxed) + 1,
-				memory_order_release);
+			/* Release, pairs with evc_shared_mailbox_read_statistics; only this thread writes it. */
+			atomic_store_explicit(&worker->taken,
+					      atomic_load_explicit(&worker->taken, memory_order_relaxed) + 1,
+					      memory_order_release);
 	}
 	if (envelope == NULL && own < EVC_LANE_COUNT) {
 		envelope = evc_mailbox_take_first(mailbox, own, top);
