@@ -14,24 +14,18 @@
 #ifndef EVC_EVENT_COUNT_H
 #define EVC_EVENT_COUNT_H
 
-#include "eventcore/base.h"
+#include "eventcore/parker.h"
 
 #include <stdatomic.h>
 
-#ifndef __linux__
-#include <pthread.h>
-#endif
-
 struct evc_event_count {
 	_Atomic uint32_t count;
-#ifndef __linux__
-	/* Held for moments, around the last look at the count and around A2. */
-	pthread_mutex_t mutex;
-	pthread_cond_t grown;
-#endif
+	/* The system's calls, which parkers use too. Constant. */
+	const struct evc_parker_ops *ops;
+	void *state;
 };
 
-/* The memory is zeroed. False: no resources. */
+/* False = out of memory. */
 bool evc_event_count_open(struct evc_event_count *event_count);
 void evc_event_count_close(struct evc_event_count *event_count);
 
@@ -43,7 +37,7 @@ static inline uint32_t evc_event_count_read(struct evc_event_count *event_count)
 
 /* W3, until `end` at the latest (EVC_FOREVER: no limit). May return early without a reason. Blocking. */
 void evc_event_count_wait(struct evc_event_count *event_count, uint32_t seen, uint64_t end);
-/* A2, A3. On Linux it waits for nobody. */
+/* A2, A3. Waits for nobody; but elsewhere than on Linux for the mutex that A3 takes. */
 void evc_event_count_advance(struct evc_event_count *event_count);
 
 #endif
