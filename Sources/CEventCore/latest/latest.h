@@ -63,9 +63,9 @@
  * Claim 3: whoever handles e finds that everything that e superseded has been counted, and everything that
  * those events superseded, except for counts that a producer is moving out of the full bits at that moment;
  * those are counted when the producer is done.
- * - What an envelope supersedes is counted by its P1 itself, in the bits of the slot, or before P1: the
- *   earlier envelopes of its own chain, and what is moved out of the bits when they are full. Each P1 and K2
- *   is a read-modify-write of the slot, so that the one that takes e acquires what came before all of them.
+ * - What an envelope supersedes is counted by its P1 itself, in the bits of the slot, or before P1: what is moved
+ *   out of the bits when they are full. Each P1 and K2 is a read-modify-write of the slot, so that the one that
+ *   takes e acquires what came before all of them.
  * - It adds all of that to the subscription's figure. Once nothing waits, that figure alone is complete. (The
  *   retired thread of a pool ends by means of it, and is not told again.)
  *
