@@ -14,9 +14,8 @@
 #ifndef EVC_EVENT_COUNT_H
 #define EVC_EVENT_COUNT_H
 
-#include "eventcore/parker.h"
-
-#include <stdatomic.h>
+#include "platform/clock.h"
+#include "platform/parker_private.h"
 
 struct evc_event_count {
 	_Atomic uint32_t count;
@@ -26,8 +25,18 @@ struct evc_event_count {
 };
 
 /* False = out of memory. */
-bool evc_event_count_open(struct evc_event_count *event_count);
-void evc_event_count_close(struct evc_event_count *event_count);
+static inline bool evc_event_count_open(struct evc_event_count *event_count)
+{
+	atomic_init(&event_count->count, 0);
+	event_count->ops = NULL;
+	return evc_parker_open(&event_count->ops, &event_count->state) == EVC_OK;
+}
+
+static inline void evc_event_count_close(struct evc_event_count *event_count)
+{
+	if (event_count->ops->close != NULL)
+		event_count->ops->close(event_count->state);
+}
 
 /* W1. */
 static inline uint32_t evc_event_count_read(struct evc_event_count *event_count)
@@ -36,8 +45,20 @@ static inline uint32_t evc_event_count_read(struct evc_event_count *event_count)
 }
 
 /* W3, until `end` at the latest (EVC_FOREVER: no limit). May return early without a reason. Blocking. */
-void evc_event_count_wait(struct evc_event_count *event_count, uint32_t seen, uint64_t end);
+static inline void evc_event_count_wait(struct evc_event_count *event_count, uint32_t seen, uint64_t end)
+{
+	uint64_t now = end == EVC_FOREVER ? 0 : evc_clock_now();
+
+	event_count->ops->wait(event_count->state, (const uint32_t *)(const void *)&event_count->count, seen,
+			       end == EVC_FOREVER ? EVC_FOREVER : now < end ? end - now : 0);
+}
+
 /* A2, A3. Waits for nobody; but elsewhere than on Linux for the mutex that A3 takes. */
-void evc_event_count_advance(struct evc_event_count *event_count);
+static inline void evc_event_count_advance(struct evc_event_count *event_count)
+{
+	/* Pairs with W1. */
+	atomic_fetch_add_explicit(&event_count->count, 1, memory_order_release);
+	event_count->ops->wake(event_count->state, (const uint32_t *)(const void *)&event_count->count);
+}
 
 #endif
