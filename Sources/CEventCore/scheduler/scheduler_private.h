@@ -42,6 +42,7 @@
 #ifndef EVC_SCHEDULER_PRIVATE_H
 #define EVC_SCHEDULER_PRIVATE_H
 
+#include "platform/event_count.h"
 #include "scheduler/timer_heap.h"
 
 #include <pthread.h>
@@ -86,10 +87,8 @@ struct evc_scheduler {
 	_Atomic uint64_t count_dropped;
 
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t references;
-	/* For evc_scheduler_join; `ended` is guarded by the mutex. */
-	pthread_mutex_t mutex;
-	pthread_cond_t condition;
-	bool ended;
+	/* Advances when the thread has ended, for evc_scheduler_join; 0 before that. */
+	struct evc_event_count ended;
 };
 
 /* The lock of the heap. Only the runner waits for it, and a thread that leaves one change too many. */
