@@ -81,10 +81,11 @@ static inline uintptr_t evc_shared_stack_posted(struct evc_shared_stack *stack)
 /* The number of envelopes that wait; exact while nothing is put or taken. */
 static inline uintptr_t evc_shared_stack_depth(struct evc_shared_stack *stack)
 {
-	/* Acquire, pairs with evc_shared_stack_pop, and read first: the difference is not below 0. */
-	uintptr_t taken = atomic_load_explicit(&stack->taken, memory_order_acquire);
+	/* Relaxed: a figure of a moment. What was taken may be seen before what was posted. */
+	intptr_t depth = (intptr_t)(evc_shared_stack_posted(stack) -
+				    atomic_load_explicit(&stack->taken, memory_order_relaxed));
 
-	return evc_shared_stack_posted(stack) - taken;
+	return depth > 0 ? (uintptr_t)depth : 0;
 }
 
 #endif

@@ -288,7 +288,8 @@ void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 			/* Acquire: what waits, which is read later, is not older. */
 			out->taken += atomic_load_explicit(&mailbox->workers[i]->taken, memory_order_acquire);
 	pthread_mutex_unlock(&mailbox->worker_mutex);
-	out->dropped += atomic_load_explicit(&mailbox->dropped, memory_order_relaxed);
+	/* Acquire, as above. */
+	out->dropped += atomic_load_explicit(&mailbox->dropped, memory_order_acquire);
 	evc_shared_mailbox_depths(mailbox, depths);
 	evc_bound_read(mailbox->bound, depths, out);
 }
