@@ -47,13 +47,6 @@ static void release(struct evc_sink *sink)
 	evc_balancer_release(evc_balancer_of(sink));
 }
 
-/* Never called: envelopes are readdressed or refused before a consumer sees them. */
-static bool deliver(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
-{
-	(void)context, (void)payload, (void)envelope, (void)owned;
-	return false;
-}
-
 enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 				    struct evc_balancer **out)
 {
@@ -72,8 +65,8 @@ enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 		return EVC_OUT_OF_MEMORY;
 	*balancer = (struct evc_balancer){
 		.sink = { evc_balancer_accept, retain, release, false, 0, NULL, NULL, NULL },
+		/* It delivers nothing: envelopes are readdressed or refused before a consumer sees them. */
 		.subscription = {
-			.deliver = deliver,
 			.drop = own.drop,
 			.finalize = own.finalize,
 			.context = own.context,

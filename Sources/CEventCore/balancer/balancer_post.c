@@ -17,8 +17,8 @@
 #include "balancer/load.h"
 #include "memory/spares.h"
 
-/* How many envelopes of a chain, and how many receivers, are handled at a time. */
-#define SLICE 64u
+/* How many envelopes of a chain behind the first, and how many receivers, are handled at a time. */
+#define SLICE 63u
 
 /* The index of the receiver for an envelope. Runs user code. */
 static uint32_t choose(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
@@ -122,98 +122,78 @@ static bool post(struct evc_balancer *balancer, const struct evc_snapshot *recei
 	return false;
 }
 
+static struct evc_envelope *take_first(struct evc_chain *chain)
+{
+	struct evc_envelope *first = chain->first;
+
+	chain->first = evc_slot_next(first);
+	chain->count--;
+	return first;
+}
+
 /*
- * Posts up to SLICE envelopes, each to the receiver that `choose` selects, with one post for each receiver.
- * Returns how many were accepted; the others are appended to `left`, addressed to the balancer.
+ * Posts up to SLICE envelopes of `rest`, each to the receiver that `choose` selects, with one post for each receiver.
+ * Those that none accepts are appended to `left`, addressed to the balancer.
  */
-static uint32_t place_slice(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
-			    struct evc_envelope *const *envelopes, uint32_t count,
-			    struct evc_chain *left)
+static void place_slice(struct evc_balancer *balancer, const struct evc_snapshot *receivers, struct evc_chain *rest,
+			struct evc_chain *left)
 {
 	struct evc_chain chains[SLICE];
 	uint32_t width = receivers->count < SLICE ? receivers->count : SLICE;
-	uint32_t placed = 0;
 
 	for (uint32_t i = 0; i < width; i++)
 		chains[i] = (struct evc_chain)EVC_CHAIN_EMPTY;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t index = promise(receivers, choose(balancer, receivers, envelopes[i]), 1);
+	for (uint32_t i = 0; i < SLICE && rest->count > 0; i++) {
+		struct evc_envelope *envelope = take_first(rest);
+		uint32_t index = promise(receivers, choose(balancer, receivers, envelope), 1);
+		struct evc_chain single = EVC_CHAIN_EMPTY;
 
 		if (index < width) {
-			evc_chain_append(&chains[index], envelopes[i]);
-		} else {
-			struct evc_chain single = EVC_CHAIN_EMPTY;
-
-			evc_chain_append(&single, envelopes[i]);
-			if (index < receivers->count && post(balancer, receivers, index, &single))
-				placed++;
-			else
-				evc_chain_append(left, envelopes[i]);
-		}
-	}
-	for (uint32_t i = 0; i < width; i++) {
-		struct evc_envelope *envelope = chains[i].first, *next;
-		uint32_t length = chains[i].count;
-
-		if (length == 0)
-			continue;
-		if (evc_likely(post(balancer, receivers, i, &chains[i]))) {
-			placed += length;
+			evc_chain_append(&chains[index], envelope);
 			continue;
 		}
-		for (uint32_t j = 0; j < length; j++, envelope = next) {
-			next = evc_slot_next(envelope);
+		evc_chain_append(&single, envelope);
+		if (!post(balancer, receivers, index, &single))
 			evc_chain_append(left, envelope);
-		}
 	}
-	return placed;
+	for (uint32_t i = 0; i < width; i++)
+		if (chains[i].count > 0 && evc_unlikely(!post(balancer, receivers, i, &chains[i])))
+			while (chains[i].count > 0)
+				evc_chain_append(left, take_first(&chains[i]));
 }
 
-/* Links envelopes in their original order, so that the poster gets its chain back unchanged. */
-static void link_again(struct evc_envelope *const *envelopes, uint32_t count,
-		       struct evc_envelope *rest)
+static bool place_one(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
+		      const struct evc_chain *chain)
 {
-	for (uint32_t i = 0; i < count; i++)
-		evc_slot_set_next(envelopes[i], i + 1 < count ? envelopes[i + 1] : rest);
+	return post(balancer, receivers, promise(receivers, choose(balancer, receivers, chain->first), 1), chain);
 }
 
 /*
- * Posts a chain. What no receiver accepts stays in `rest`, addressed to the balancer. As long as nothing was
- * accepted (`*any`), that is the whole chain in its original order.
+ * Posts a chain. What no receiver accepts stays in `rest`, addressed to the balancer. As long as nothing was accepted
+ * (`*any`), that is the whole chain, unchanged: its first envelope goes first, and if nobody accepts that, all of
+ * these receivers have closed, which is final.
  */
-static void place_many(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
-		       struct evc_chain *rest, bool *any)
+static void place_many(struct evc_balancer *balancer, const struct evc_snapshot *receivers, struct evc_chain *rest,
+		       bool *any)
 {
-	struct evc_envelope *envelopes[SLICE];
-	struct evc_envelope *next = rest->first;
 	struct evc_chain left = EVC_CHAIN_EMPTY;
-	uint32_t remaining = rest->count;
 
-	while (remaining > 0) {
-		uint32_t count = remaining < SLICE ? remaining : SLICE;
+	if (!*any) {
+		struct evc_envelope *first = rest->first, *second = evc_slot_next(first);
+		struct evc_chain single = EVC_CHAIN_EMPTY;
 
-		for (uint32_t i = 0; i < count; i++) {
-			envelopes[i] = next;
-			next = evc_slot_next(next);
-		}
-		remaining -= count;
-		*any |= place_slice(balancer, receivers, envelopes, count, &left) > 0;
+		evc_chain_append(&single, first);
+		*any = place_one(balancer, receivers, &single);
 		if (!*any) {
-			/* All of these receivers have closed, which is final. */
-			link_again(envelopes, count, next);
+			evc_slot_set_next(first, second);
 			return;
 		}
+		rest->first = second;
+		rest->count--;
 	}
+	while (rest->count > 0)
+		place_slice(balancer, receivers, rest, &left);
 	*rest = left;
-}
-
-static void place_one(struct evc_balancer *balancer, const struct evc_snapshot *receivers,
-		      struct evc_chain *rest)
-{
-	uint32_t index = promise(receivers, choose(balancer, receivers, rest->first), 1);
-
-	if (evc_likely(post(balancer, receivers, index, rest)))
-		rest->count = 0;
 }
 
 enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chain *chain)
@@ -244,7 +224,7 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 			break;
 		}
 		if (evc_likely(rest.count == 1))
-			place_one(balancer, receivers, &rest);
+			rest.count = place_one(balancer, receivers, &rest) ? 0 : 1;
 		else
 			place_many(balancer, receivers, &rest, &any);
 		if (evc_unlikely(needs != 0))

@@ -36,4 +36,14 @@ bool evc_shared_lanes_have_some(struct evc_shared_lanes *lanes)
 	evc_domain_leave();
 	return have_some;
 }
+
+void evc_shared_lanes_add_depths(struct evc_shared_lanes *lanes, uint64_t depths[EVC_LANE_COUNT])
+{
+	evc_domain_enter();
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		depths[lane] += lane < EVC_LANE_FIRST_QUEUE
+					? evc_shared_stack_depth(&lanes->stacks[lane])
+					: evc_shared_queue_depth(&lanes->queues[lane - EVC_LANE_FIRST_QUEUE]);
+	evc_domain_leave();
+}
 #endif

@@ -25,11 +25,8 @@ void evc_shared_lanes_close(struct evc_shared_lanes *lanes);
 /* True unless each lane was empty at some moment during the call. */
 bool evc_shared_lanes_have_some(struct evc_shared_lanes *lanes);
 
-/* How many envelopes wait in a queue lane. Within a section. */
-static inline uint64_t evc_shared_lanes_depth(struct evc_shared_lanes *lanes, unsigned lane)
-{
-	return evc_shared_queue_depth(&lanes->queues[lane - EVC_LANE_FIRST_QUEUE]);
-}
+/* Adds how many envelopes wait in each lane; exact while nothing is put or taken. */
+void evc_shared_lanes_add_depths(struct evc_shared_lanes *lanes, uint64_t depths[EVC_LANE_COUNT]);
 
 /* Puts envelopes of one lane. For a queue the thread has a segment set aside (spares.h). */
 static inline void evc_shared_lanes_put(struct evc_shared_lanes *lanes, unsigned lane, struct evc_envelope *first,
@@ -52,27 +49,18 @@ static inline struct evc_envelope *evc_shared_lanes_take_of(struct evc_shared_la
 		       : evc_shared_queue_take(&lanes->queues[lane - EVC_LANE_FIRST_QUEUE]);
 }
 
-/* Takes the first envelope of the lanes before `limit`, and its lane; NULL if they are empty. */
-static inline struct evc_envelope *evc_shared_lanes_take(struct evc_shared_lanes *lanes, unsigned limit,
-							 unsigned *lane)
+/* Takes the first envelope of the lanes before `limit`; NULL if they are empty. */
+static inline struct evc_envelope *evc_shared_lanes_take(struct evc_shared_lanes *lanes, unsigned limit)
 {
 	struct evc_envelope *envelope = NULL;
-	unsigned l;
+	unsigned lane = 0;
 
 	evc_domain_enter();
-	for (l = 0; l < limit && l < EVC_LANE_FIRST_QUEUE; l++) {
-		envelope = evc_shared_stack_take(&lanes->stacks[l]);
-		if (envelope != NULL)
-			goto found;
-	}
-	for (; l < limit; l++) {
-		envelope = evc_shared_queue_take(&lanes->queues[l - EVC_LANE_FIRST_QUEUE]);
-		if (envelope != NULL)
-			goto found;
-	}
-found:
+	for (; lane < limit && lane < EVC_LANE_FIRST_QUEUE && envelope == NULL; lane++)
+		envelope = evc_shared_stack_take(&lanes->stacks[lane]);
+	for (; lane < limit && envelope == NULL; lane++)
+		envelope = evc_shared_queue_take(&lanes->queues[lane - EVC_LANE_FIRST_QUEUE]);
 	evc_domain_leave();
-	*lane = l;
 	return envelope;
 }
 

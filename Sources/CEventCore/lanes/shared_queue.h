@@ -25,28 +25,26 @@
  * sequentially consistent only for the mailbox's "publish, then look" (shared_mailbox_private.h).
  *
  * Linearization: a put at its Q3 or Q4, a take at its T4 or T5, a take from an empty queue at its T3 or T6.
- * - Filled without a gap: a producer passes only filled cells, and the hint is never beyond the first empty
- *   one; Q3 succeeds only at an empty cell. A segment gets a next one only when it is full. So the filled
- *   cells are those before some point, and each put adds the one after it.
- * - Order: cells are taken in the order in which they were filled, and T4 at h succeeds only if all before h
- *   were taken. A chain's envelopes follow each other in one cell.
- * - Once: a cell changes from empty to a chain, then along it, and never back. A cell whose chain is at its
- *   last envelope does not change any more, so that T4, which succeeds for one taker at each h, gives that
- *   envelope to one taker. T5 succeeds only while the envelope is the cell's.
- * - Empty: at T3 the cell at h is empty, so that no cell after it is filled; all before it were taken, since
- *   `head` was h (T2). Or at T6 no segment follows one whose cells were all taken.
- * If a put happened before a take, the take finds its envelope, or that it was taken: by coherence T1 to T6
- * see at least what the put wrote, and the filled cells before it: those that the put has found filled, and
- * those that the hint made it pass, which is why Q2 acquires it.
+ * - Filled without a gap: a producer passes only filled cells, and the hint is never beyond the first empty one; Q3
+ *   succeeds only at an empty cell; a segment gets a next one only when it is full. So each put adds the cell after
+ *   those that are filled.
+ * - Order: cells are taken in the order in which they were filled, and T4 at h succeeds only if all before h were
+ *   taken. A chain's envelopes follow each other in one cell.
+ * - Once: a cell changes from empty to a chain, then along it (T5 succeeds only while the envelope is the cell's),
+ *   and never back. At the last of its chain it changes no more, so that T4, which succeeds once at each h, gives it
+ *   away.
+ * - Empty: at T3 the cell at h is empty, hence all after it, and all before it were taken, since `head` was h (T2).
+ *   Or at T6 no segment follows one whose cells were all taken.
+ * If a put happened before a take, the take finds its envelope, or that it was taken: by coherence T1 to T6 see at
+ * least what the put wrote, and the filled cells before it, including those that the hint made it pass, which is why
+ * Q2 acquires it.
  *
- * Progress: lock-free: Q3 and Q4 fail only if another put has succeeded, T4, T5 and T7 only if another take
- * has.
+ * Progress: lock-free: Q3 and Q4 fail only if another put has succeeded, T4, T5 and T7 only if another take has.
  *
- * Reclamation: T7 moves the tail off a segment before the head, so that no thread finds it from then on.
- * Threads that are still in it are in a section, and it returns to its slab pool a grace period later. An
- * envelope that T3 read may be taken and used again while this taker reads its link for T5: the link is then
- * that of any slot that was in use after the section began, whose memory the section keeps, and T5 fails.
- * Envelopes themselves need no grace period.
+ * Reclamation: T7 moves the tail off a segment before the head, so that no thread finds it from then on. Threads
+ * that are still in it are in a section, and it returns to its slab pool a grace period later. An envelope that T3
+ * read may be taken and used again while this taker reads its link for T5: the link is then that of any slot in use
+ * after the section began, whose memory the section keeps, and T5 fails. Envelopes themselves need no grace period.
  *
  * Measured against single nodes for each envelope, liburcu's rculfqueue, and tickets drawn by fetch-and-add
  * (P. Ramalhete and A. Correia's FAAArrayQueue, after LCRQ). The model is Tests/Models/shared_queue.pml.

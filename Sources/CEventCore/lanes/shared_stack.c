@@ -84,6 +84,8 @@ DOUBLE_WIDTH struct evc_envelope *evc_shared_stack_pop(struct evc_shared_stack *
 		found = __sync_val_compare_and_swap(
 			&stack->words, expected, join(evc_slot_next(newest), split(expected).posted));
 	} while (found != expected);
+	/* Relaxed: a figure. */
+	atomic_fetch_add_explicit(&stack->taken, 1, memory_order_relaxed);
 	return newest;
 }
 #endif

@@ -6,7 +6,7 @@
  * R. K. Treiber's stack (IBM RJ 5118, 1986), linked through the envelopes themselves. Beside the pointer to
  * the newest envelope lies the count of all that were ever put; one double-width compare-and-swap changes
  * both. The count protects against ABA (an envelope that was taken, used again and put again while a taker
- * was reading its link), and also yields the depth of the lane.
+ * was reading its link), and also yields the depth of the lane, with a count of those that were taken.
  *
  * Synchronization, takers within a read section of the domain:
  *   producer: evc_shared_stack_put             taker: evc_shared_stack_take
@@ -49,6 +49,8 @@ struct evc_shared_stack {
 		};
 		evc_stack_words words;
 	};
+	/* The number of envelopes that were ever taken: in the line that the taker has just written. */
+	_Atomic uintptr_t taken;
 };
 
 /* Puts a chain, whose last envelope becomes the newest. Lock-free. Needs no section. */
@@ -74,6 +76,16 @@ static inline struct evc_envelope *evc_shared_stack_take(struct evc_shared_stack
 static inline uintptr_t evc_shared_stack_posted(struct evc_shared_stack *stack)
 {
 	return atomic_load_explicit(&stack->posted, memory_order_acquire);
+}
+
+/* The number of envelopes that wait; exact while nothing is put or taken. */
+static inline uintptr_t evc_shared_stack_depth(struct evc_shared_stack *stack)
+{
+	/* Relaxed: a figure of a moment. What was taken may be seen before what was posted. */
+	intptr_t depth = (intptr_t)(evc_shared_stack_posted(stack) -
+				    atomic_load_explicit(&stack->taken, memory_order_relaxed));
+
+	return depth > 0 ? (uintptr_t)depth : 0;
 }
 
 #endif

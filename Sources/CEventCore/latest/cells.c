@@ -104,80 +104,71 @@ static uintptr_t split(_Atomic uintptr_t *place, uintptr_t word, unsigned looked
 	return word;
 }
 
-/* A3: looks through the cells of one hash. Returns the key's, which is `added` if there was none. */
+/*
+ * A3: looks through the cells of one hash. Returns the key's; NULL if there is none and `added` is NULL, which is put
+ * there otherwise.
+ */
 static struct evc_cell *chain(struct evc_cells *cells, struct evc_cell *first, struct evc_cell *added,
 			      const void *payload)
 {
-	for (struct evc_cell *cell = first, *next = NULL;; cell = next, next = NULL) {
+	for (struct evc_cell *cell = first, *next;; cell = next) {
 		if (evc_cells_is_same(cells, cell, payload))
 			return cell;
+		/* F2. */
+		next = atomic_load_explicit(&cell->next, memory_order_acquire);
 		/* As F2 if it fails. */
-		if (atomic_compare_exchange_strong_explicit(&cell->next, &next, added, memory_order_acq_rel,
-							    memory_order_acquire))
+		if (next == NULL && (added == NULL || atomic_compare_exchange_strong_explicit(
+							      &cell->next, &next, added, memory_order_acq_rel,
+							      memory_order_acquire)))
 			return added;
 	}
 }
 
-/* Returns the key's cell in the trie, which is `added` if there was none; NULL = out of memory. */
-static struct evc_cell *add(struct evc_cells *cells, struct evc_cell *added, const void *payload)
+/*
+ * Goes the way of a hash. Returns the key's cell, which is `added` if there was none. Without `added` it changes
+ * nothing: NULL = not found; with it: out of memory.
+ */
+static struct evc_cell *go(struct evc_cells *cells, uint64_t hash, struct evc_cell *added, const void *payload)
 {
-	const uint64_t hash = added->hash;
 	_Atomic uintptr_t *place = &cells->root[hash >> (64 - EVC_CELLS_ROOT_BITS)];
 	unsigned looked_at = EVC_CELLS_ROOT_BITS;
-	uintptr_t word = 0;
+	/* F1. */
+	uintptr_t word = atomic_load_explicit(place, memory_order_acquire);
 
 	for (;;) {
-		/* A1, or F1 if it fails. */
-		if (word == 0 && atomic_compare_exchange_strong_explicit(place, &word, (uintptr_t)added,
-									 memory_order_acq_rel,
-									 memory_order_acquire))
-			return added;
 		if (word & EVC_CELLS_NODE) {
 			place = (_Atomic uintptr_t *)(word - EVC_CELLS_NODE) +
 				((hash << looked_at) >> (64 - EVC_CELLS_NODE_BITS));
 			looked_at += EVC_CELLS_NODE_BITS;
-			word = 0;
-			continue;
-		}
-		if (((struct evc_cell *)word)->hash == hash)
+			word = atomic_load_explicit(place, memory_order_acquire);
+		} else if (word != 0 && ((struct evc_cell *)word)->hash == hash) {
 			return chain(cells, (struct evc_cell *)word, added, payload);
-		/* Two hashes differ before all bits have been looked at. */
-		word = split(place, word, looked_at);
-		if (word == 0)
+		} else if (added == NULL) {
 			return NULL;
+		} else if (word != 0) {
+			/* Two hashes differ before all bits have been looked at. */
+			word = split(place, word, looked_at);
+			if (word == 0)
+				return NULL;
+		} else if (atomic_compare_exchange_strong_explicit(place, &word, (uintptr_t)added,
+								   memory_order_acq_rel, memory_order_acquire)) {
+			/* A1; F1 if it fails. */
+			return added;
+		}
 	}
-}
-
-/* F2, for the cells behind the first of a hash. NULL = not found. */
-static struct evc_cell *find_chained(struct evc_cells *cells, uint64_t hash, const void *payload)
-{
-	_Atomic uintptr_t *place = &cells->root[hash >> (64 - EVC_CELLS_ROOT_BITS)];
-	uintptr_t word;
-	uint64_t rest = hash << EVC_CELLS_ROOT_BITS;
-	struct evc_cell *cell;
-
-	/* F1, as in evc_cells_find. */
-	while ((word = atomic_load_explicit(place, memory_order_acquire)) & EVC_CELLS_NODE) {
-		place = (_Atomic uintptr_t *)(word - EVC_CELLS_NODE) + (rest >> (64 - EVC_CELLS_NODE_BITS));
-		rest <<= EVC_CELLS_NODE_BITS;
-	}
-	cell = (struct evc_cell *)word;
-	while (cell != NULL && !(cell->hash == hash && evc_cells_is_same(cells, cell, payload)))
-		cell = cell->hash == hash ? atomic_load_explicit(&cell->next, memory_order_acquire) : NULL;
-	return cell;
 }
 
 struct evc_cell *evc_cells_add(struct evc_cells *cells, uint64_t hash, const void *payload)
 {
 	/* Without an allocation if the key is known. */
-	struct evc_cell *found = find_chained(cells, hash, payload), *added;
+	struct evc_cell *found = go(cells, hash, NULL, payload), *added;
 
 	if (found != NULL)
 		return found;
 	added = make(cells, hash, payload);
 	if (added == NULL)
 		return NULL;
-	found = add(cells, added, payload);
+	found = go(cells, hash, added, payload);
 	if (found == added)
 		list(cells, added);
 	else

@@ -122,11 +122,6 @@ static struct evc_envelope *envelope_in(uintptr_t slot)
 	return (struct evc_envelope *)(slot & ~(EVC_LATEST_LANE | EVC_LATEST_COUNT));
 }
 
-static void count(struct evc_cell *cell, uint32_t superseded)
-{
-	atomic_fetch_add_explicit(&cell->superseded, superseded, memory_order_relaxed);
-}
-
 /* Moves the count out of the full bits of a slot that was read as `old`. Returns its present value. */
 static uintptr_t carry(struct evc_cell *cell, uintptr_t old)
 {
@@ -134,7 +129,7 @@ static uintptr_t carry(struct evc_cell *cell, uintptr_t old)
 	if (!atomic_compare_exchange_strong_explicit(&cell->slot, &old, old & ~EVC_LATEST_COUNT,
 						     memory_order_relaxed, memory_order_relaxed))
 		return old;
-	count(cell, count_in(EVC_LATEST_COUNT));
+	atomic_fetch_add_explicit(&cell->superseded, count_in(EVC_LATEST_COUNT), memory_order_relaxed);
 	return old & ~EVC_LATEST_COUNT;
 }
 
@@ -212,18 +207,6 @@ static inline void supersede(struct evc_envelope *envelope)
 	record->overflow = counts;
 }
 
-/* Ends all envelopes of a chain but the last, which supersedes them. */
-static void supersede_chain(const struct evc_chain *chain)
-{
-	struct evc_envelope *envelope = chain->first, *next;
-
-	/* Not including `last`, which may have been handled already. */
-	for (uint32_t left = chain->count - 1; left > 0; left--, envelope = next) {
-		next = evc_slot_next(envelope);
-		supersede(envelope);
-	}
-}
-
 /* P1 and P2. Returns the superseded envelope, if any. */
 static inline struct evc_envelope *post(struct evc_latest *latest, struct evc_cell *cell,
 					struct evc_envelope *newest, struct evc_thread_record *record)
@@ -244,7 +227,21 @@ static enum evc_status refuse(struct evc_latest *latest, const struct evc_chain 
 	return EVC_OUT_OF_MEMORY;
 }
 
-/* A chain to several cells: each envelope is the newest of its key when its turn comes. */
+/* The cell of an envelope, whose content is fetched meanwhile: with many keys it was last used long ago. */
+static inline struct evc_cell *cell_for(struct evc_latest *latest, struct evc_envelope *envelope)
+{
+	struct evc_cell *cell;
+
+	if (latest->cells.root == NULL)
+		return &latest->only;
+	cell = evc_cells_find(&latest->cells, evc_envelope_payload_inline(envelope));
+	if (evc_likely(cell != NULL))
+		/* Relaxed: a hint. */
+		evc_prefetch_write(envelope_in(atomic_load_explicit(&cell->slot, memory_order_relaxed)));
+	return cell;
+}
+
+/* Several envelopes: each is the newest of its cell when its turn comes. */
 static enum evc_status accept_chain(struct evc_latest *latest, const struct evc_chain *chain)
 {
 	struct evc_thread_record *record = evc_thread_record();
@@ -252,7 +249,7 @@ static enum evc_status accept_chain(struct evc_latest *latest, const struct evc_
 
 	/* Before P1, after which nothing may fail: the memory of all cells and tokens. */
 	for (uint32_t left = chain->count; left > 0; left--, envelope = evc_slot_next(envelope))
-		if (evc_cells_find(&latest->cells, evc_envelope_payload_inline(envelope)) == NULL)
+		if (cell_for(latest, envelope) == NULL)
 			return refuse(latest, chain);
 	/* Beside what the dispatch has reserved for its other receivers. */
 	if (record == NULL || !evc_spares_provide(record, latest->sink.needs, chain->count, true))
@@ -260,7 +257,7 @@ static enum evc_status accept_chain(struct evc_latest *latest, const struct evc_
 	envelope = chain->first;
 	for (uint32_t left = chain->count; left > 0; left--, envelope = next) {
 		/* Both before P1, after which the envelope may have been handled. */
-		struct evc_cell *cell = evc_cells_find(&latest->cells, evc_envelope_payload_inline(envelope));
+		struct evc_cell *cell = cell_for(latest, envelope);
 
 		next = evc_slot_next(envelope);
 		old = post(latest, cell, envelope, record);
@@ -281,50 +278,32 @@ static enum evc_status accept_chain(struct evc_latest *latest, const struct evc_
 	return EVC_OK;
 }
 
-/* The cell of an envelope, whose content is fetched meanwhile: with many keys it was last used long ago. */
-static inline struct evc_cell *cell_for(struct evc_latest *latest, struct evc_envelope *envelope)
-{
-	struct evc_cell *cell = evc_cells_find(&latest->cells, evc_envelope_payload_inline(envelope));
-
-	if (evc_likely(cell != NULL))
-		/* Relaxed: a hint. */
-		evc_prefetch_write(envelope_in(atomic_load_explicit(&cell->slot, memory_order_relaxed)));
-	return cell;
-}
-
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
-	struct evc_cell *cell = &latest->only;
 	struct evc_thread_record *record;
 	struct evc_envelope *superseded;
+	struct evc_cell *cell;
 	unsigned lane;
 
 	if (evc_unlikely(chain->last == NULL))
 		return EVC_INVALID_ARGUMENT;
 	if (evc_unlikely(latest->how->is_closed(latest->mailbox)))
 		return EVC_CLOSED;
-	if (latest->cells.root != NULL) {
-		if (chain->count > 1)
-			return accept_chain(latest, chain);
-		cell = cell_for(latest, chain->last);
-		if (evc_unlikely(cell == NULL))
-			return refuse(latest, chain);
-	}
+	if (evc_unlikely(chain->count > 1))
+		return accept_chain(latest, chain);
+	cell = cell_for(latest, chain->last);
+	if (evc_unlikely(cell == NULL))
+		return refuse(latest, chain);
 	record = evc_thread_record();
 	/* Before P1, after which nothing may fail. A dispatch has set spares aside already. */
 	if (evc_unlikely(record == NULL || !evc_spares_provide(record, sink->needs, 1, false)))
 		return EVC_OUT_OF_MEMORY;
 	lane = chain->last->lane;
-	/* Before P1: claim 3. */
-	if (evc_unlikely(chain->count > 1))
-		count(cell, chain->count - 1);
 	superseded = post(latest, cell, chain->last, record);
 	/* P3. The producer that put the token may be held up before it tells. */
 	latest->how->tell(latest->mailbox, lane);
 	/* P4. Last, since ending a payload runs user code, which may dispatch. */
-	if (evc_unlikely(chain->count > 1))
-		supersede_chain(chain);
 	if (superseded != NULL)
 		supersede(superseded);
 	return EVC_OK;

@@ -4,17 +4,12 @@
  * A latest-only subscription, of which at most one envelope waits, or a conflated one, of which one waits for each
  * key: a sink of its own, in front of a mailbox or a shared mailbox. It keeps the newest envelope in the slot of a
  * cell and ends the one that was there. A token is posted to the mailbox in its place: whoever takes the token looks
- * into the slot.
+ * into the slot. A latest-only subscription has one cell, a conflated one has a cell for each key (cells.h). Cells do
+ * not know one another: what follows is about one of them.
  *
- * A latest-only subscription has one cell, a conflated one has a cell for each key (cells.h). Cells do not know one
- * another: what follows is about one of them.
- *
- * A token lies in an envelope's slot of the slab pool, and says which cell it belongs to. For each lane at most one token is the current one,
- * which has the state's number. The state says where it is:
- *
- *   NONE      nowhere
- *   CLAIMED   a producer is about to post it
- *   POSTED    in the mailbox
+ * A token lies in an envelope's slot, and says which cell it belongs to. For each lane at most one token is the
+ * current one, which has the state's number. The state says where it is: NONE, nowhere; CLAIMED, a producer is about
+ * to post it; POSTED, in the mailbox.
  *
  *   producer of an envelope of lane L                taker of a token of lane L: the consumer, or any worker
  *   P1 put it into the slot            seq_cst RMW   K1 if the token has the        seq_cst RMW
@@ -26,64 +21,56 @@
  *              → POSTED                release RMW      was loaded → 0, or K2 again
  *   P3 tell the consumer               seq_cst
  *   P4 end what P1 found
- * A producer that finds the state CLAIMED takes the claim over with a new number, since the other producer
- * may be held up. When that one goes on, its token comes in addition, which does no harm. A lane therefore
- * has at most one token, and one more for each producer that was held up between its claim and its post.
+ * A producer that finds CLAIMED takes the claim over with a new number, since the other producer may be held up. When
+ * that one goes on, its token comes in addition, which does no harm. A lane therefore has at most one token, and one
+ * more for each producer that was held up between its claim and its post.
  *
- * The slot's word contains the event's lane, so that an event of a later lane is not touched. If it were
- * taken out and put back, its own token might be taken in between, find nothing, and leave the event without
- * a token. A successful CAS takes what its expected word says, lane included, even if the word has changed
- * and come back meanwhile.
+ * The slot's word contains the event's lane, so that an event of a later lane is not touched: if it were taken out
+ * and put back, its own token might be taken in between and find nothing. A successful CAS takes what its expected
+ * word says, lane included, even if the word has changed and come back meanwhile.
  *
- * Claim 1: when a dispatch of an envelope e of lane L returns, a token of lane L has been posted whose K2
- * follows P1(e) in the single order of seq_cst operations.
- * - P2 saw POSTED: the post of that token happened before (the change to POSTED releases, P2 acquires). Its
- *   K1 replaces the POSTED that P2 read (numbers do not repeat), so that K1 follows P2; and K2 follows K1,
- *   since a token has one taker. If P2's claim found POSTED, and not its first load, K1 still follows that
- *   load, which had read an earlier value.
+ * Claim 1: when a dispatch of an envelope e of lane L returns, a token of lane L has been posted whose K2 follows
+ * P1(e) in the single order of seq_cst operations.
+ * - P2 saw POSTED: that token's post happened before (the change to POSTED releases, P2 acquires). Its K1 replaces
+ *   the POSTED that P2 read (numbers do not repeat), so that K1 follows P2; and K2 follows K1, since a token has one
+ *   taker. If P2's claim found POSTED, and not its first load, K1 still follows that load, which had read an earlier
+ *   value.
  * - Otherwise the producer has itself posted a token after P1, and that token's K2 follows its post.
- * In particular no dispatch relies on a token that another producer has still to post: its event would wait
- * for a producer that may be preempted, although the dispatch has returned (D1, D10). Nor does it rely on
- * another producer to tell the consumer: each producer tells (P3: the alarm, the wake) after the put of the
- * token that it relies on, so that the proof in mailbox_private.h holds for it as for the one that put the
- * token.
+ * So no dispatch relies on a token that another producer, which may be preempted, has still to post (D1, D10). Nor
+ * does it rely on another to tell the consumer: each producer tells (P3: the alarm, the wake) after the put of the
+ * token that it relies on, so that the proof in mailbox_private.h holds for it as for the one that put the token.
  *
- * Claim 2: an envelope in the slot that belongs to lane L has a token of lane L whose K2 is still to come,
- * either in the mailbox or with a taker between its take and its K2; or the envelope's own producer has not
- * finished P2.
- * - By claim 1 there was a token whose K2 follows P1(e). If that K2 has happened, it saw e and would have
- *   taken it, or it saw a newer envelope; then e was not in the slot any more.
- * Hence each envelope is delivered, or is ended and counted because a newer one was accepted (D4). The newest
- * is taken at the latest when its lane's turn comes (D1: its own token is in its lane), unless a worker has
- * its token already and is about to take it. It is taken earlier if an older token of a later lane finds it
- * before its own post is done. The token of a lane keeps the position of the oldest superseded event of that
- * lane. Workers that have taken events run concurrently: an event may be handled while a worker is still
- * handling the one before it, as with every event of a shared mailbox.
+ * Claim 2: an envelope in the slot that belongs to lane L has a token of lane L whose K2 is still to come, in the
+ * mailbox or with a taker; or its own producer has not finished P2. By claim 1 there was a token whose K2 follows
+ * P1(e). If that K2 has happened, it took e, or saw a newer envelope, and e was not in the slot any more. Hence each
+ * envelope is delivered, or is ended and counted because a newer one was accepted (D4). The newest is taken at the
+ * latest when its lane's turn comes (D1: its own token is in its lane), unless a worker has its token already and is
+ * about to take it; and earlier if an older token of a later lane finds it before its own post is done. The token of
+ * a lane keeps the position of the oldest superseded event of that lane. As with every event of a shared mailbox, an
+ * event may be handled while another worker is still handling the one before it.
  *
- * Claim 3: whoever handles e finds that everything that e superseded has been counted, and everything that
- * those events superseded, except for counts that a producer is moving out of the full bits at that moment;
- * those are counted when the producer is done.
- * - What an envelope supersedes is counted by its P1 itself, in the bits of the slot, or before P1: the
- *   earlier envelopes of its own chain, and what is moved out of the bits when they are full. Each P1 and K2
- *   is a read-modify-write of the slot, so that the one that takes e acquires what came before all of them.
- * - It adds all of that to the subscription's figure. Once nothing waits, that figure alone is complete. (The
- *   retired thread of a pool ends by means of it, and is not told again.)
+ * Claim 3: whoever handles e finds that everything that e superseded has been counted, and what those events
+ * superseded, except for counts that a producer is moving out of the full bits at that moment. What an envelope
+ * supersedes is counted by its P1 itself, in the bits of the slot, or before P1: what is moved out of the bits when
+ * they are full. Each P1 and K2 is a read-modify-write of the slot, so that the one that takes e acquires what came
+ * before all of them, and it adds all of that to the subscription's figure. Once nothing waits, that figure alone is
+ * complete. (The retired thread of a pool ends by means of it, and is not told again.)
  *
- * Closing: when the mailbox drops a token, the dropping thread empties the slot (K1 and K2). A producer that
- * has passed the first look at CLOSED posts its token in any case, as evc_mailbox_push does.
+ * Closing: when the mailbox drops a token, the dropping thread empties the slot (K1 and K2). A producer that has
+ * passed the first look at CLOSED posts its token in any case, as evc_mailbox_push does.
  *
- * Progress: a dispatch is lock-free: P1 is repeated if another producer or a taker succeeded in between. So
- * is K2: its CAS fails only if a newer envelope came, or another taker took it.
+ * Progress: lock-free: P1 is repeated if another producer or a taker succeeded in between, and K2 if a newer envelope
+ * came or another taker took it.
  *
- * Ownership: `references` counts the owner, the routers that hold the sink, tokens in the mailbox, and the
- * envelope that a token was exchanged for until that ends (EVC_ENVELOPE_HOLDS). The first two hold the
- * mailbox too; the others must not, since they would keep it from ending.
+ * Ownership: `references` counts the owner, the routers that hold the sink, tokens in the mailbox, and the envelope
+ * that a token was exchanged for until that ends (EVC_ENVELOPE_HOLDS). The first two hold the mailbox too; the
+ * others must not, since they would keep it from ending.
  *
  * Memory, of each cell: one envelope, and a slot for each token, of which a producer sets one aside for each envelope
  * before its first P1 (spares.h). A producer of several envelopes also has all their cells by then, so that the post
  * does not end half way.
- * Tests/Models/latest.pml (one consumer, and closing) and shared_latest.pml (several takers) check this over
- * all interleavings of small cases.
+ * Tests/Models/latest.pml (one consumer, and closing) and shared_latest.pml (several takers) check this over all
+ * interleavings of small cases.
  */
 #ifndef EVC_LATEST_H
 #define EVC_LATEST_H

@@ -109,8 +109,6 @@ struct evc_bound {
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t high_water;
 	_Atomic uint64_t refused;
 	_Atomic uint64_t overflowed;
-	/* Of `lanes`: how many events have left each stack; of a shared mailbox, without what workers took. */
-	_Atomic uint64_t popped[EVC_LANE_FIRST_QUEUE];
 	/* Advances when places have become free for those who wait, and when the mailbox closes. */
 	struct evc_event_count rounds;
 	/*

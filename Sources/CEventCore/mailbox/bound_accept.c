@@ -140,9 +140,6 @@ static bool find_place(struct evc_bound *bound, unsigned lane, struct evc_envelo
 	if (*victim == NULL)
 		/* The consumer may have taken all of them meanwhile. */
 		return evc_bound_admit_by_look(bound, 1) > 0;
-	if ((*victim)->lane < EVC_LANE_FIRST_QUEUE)
-		/* Release, pairs with evc_shared_mailbox_depths: the post of the victim. */
-		atomic_fetch_add_explicit(&bound->popped[(*victim)->lane], 1, memory_order_release);
 	return true;
 }
 

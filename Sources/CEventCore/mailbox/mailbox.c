@@ -240,7 +240,7 @@ void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_CO
 		depths[lane] = depth > 0 ? (uint64_t)depth : 0;
 	}
 	if (mailbox->displaces)
-		evc_mailbox_add_displaceable(mailbox, depths);
+		evc_shared_lanes_add_depths(mailbox->bound->lanes, depths);
 	evc_latest_discount(&mailbox->subscriptions, depths);
 }
 

@@ -169,42 +169,19 @@ bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbo
 
 /* EVC_OVERFLOW_DROP_OLDEST: events wait in the lanes of the bound, from where the consumer takes as a worker does. */
 
-void evc_mailbox_add_displaceable(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])
-{
-	struct evc_bound *bound = mailbox->bound;
-	unsigned lane = 0;
-
-	for (; lane < EVC_LANE_FIRST_QUEUE; lane++) {
-		/* In this order: too low rather than too high. Modulo the size of `posted`. */
-		uintptr_t posted = evc_shared_stack_posted(&bound->lanes->stacks[lane]);
-		intptr_t depth = (intptr_t)(posted - (uintptr_t)atomic_load_explicit(&bound->popped[lane],
-										     memory_order_relaxed));
-
-		depths[lane] += depth > 0 ? (uint64_t)depth : 0;
-	}
-	evc_domain_enter();
-	for (; lane < EVC_LANE_COUNT; lane++)
-		depths[lane] += evc_shared_lanes_depth(bound->lanes, lane);
-	evc_domain_leave();
-}
-
 struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit)
 {
-	struct evc_bound *bound = mailbox->bound;
-	unsigned lane;
-	struct evc_envelope *envelope = evc_shared_lanes_take(bound->lanes, limit, &lane);
+	struct evc_envelope *envelope = evc_shared_lanes_take(mailbox->bound->lanes, limit);
 
 	if (envelope == NULL)
 		return NULL;
-	if (lane < EVC_LANE_FIRST_QUEUE)
-		atomic_fetch_add_explicit(&bound->popped[lane], 1, memory_order_relaxed);
 	/*
-	 * Counted as if it had come from the inbox of the first queue, so that the depths of all inboxes stay what they
-	 * are; of what has left, only the sum is told. Not by evc_mailbox_count_left: after the mailbox has ended several
-	 * threads do this. Release, pairs with posted_to: who sees it come sees that it has left.
+	 * Counted as if it had come from the inbox, so that the inbox's depth stays what it is. Not by
+	 * evc_mailbox_count_left: after the mailbox has ended several threads do this. Release, pairs with posted_to: who
+	 * sees it come sees that it has left.
 	 */
-	atomic_fetch_add_explicit(&mailbox->left[EVC_LANE_FIRST_QUEUE], 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&mailbox->lists[EVC_LANE_FIRST_QUEUE].drained, 1, memory_order_release);
+	atomic_fetch_add_explicit(&mailbox->left[envelope->lane], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&mailbox->lists[envelope->lane].drained, 1, memory_order_release);
 	return envelope;
 }
 #endif

@@ -7,11 +7,17 @@
 
 #include "platform/allocator.h"
 
-/* The slab pool's class for a block of this size, or 0 if none is large enough. */
-static size_t class_for(uint64_t size)
+/* The slab pool's class for a block of this size whose payload begins at `offset`, or 0 if none has such. */
+static size_t class_for(uint64_t size, size_t offset)
 {
 	size_t index = 1;
 
+#ifdef EVC_ADDRESS_SANITIZER
+	/* Blocks of the slab pools are aligned to 64 bytes there, not to their size. */
+	if (offset > 64)
+		return 0;
+#endif
+	(void)offset;
 	while (index < EVC_CLASS_COUNT && ((uint64_t)64 << index) < size)
 		index++;
 	return index < EVC_CLASS_COUNT ? index : 0;
@@ -27,12 +33,7 @@ struct evc_box *evc_box_create(struct evc_thread_record *record, size_t size, si
 
 	if (size > SIZE_MAX - offset)
 		return NULL;
-	index = class_for(total);
-#ifdef EVC_ADDRESS_SANITIZER
-	/* Blocks of the slab pools are aligned to 64 bytes there, not to their size. */
-	if (alignment > 64)
-		index = 0;
-#endif
+	index = class_for(total, offset);
 	/* A pooled block is aligned to its size, which is at least the payload's alignment. */
 	box = index != 0 ? evc_pool_take(&record->pools[index], &record->boxes[index])
 			 : evc_allocate(total, offset);
@@ -46,12 +47,7 @@ struct evc_box *evc_box_create(struct evc_thread_record *record, size_t size, si
 
 void evc_box_free(struct evc_box *box, struct evc_return_cache *cache)
 {
-	bool pooled = class_for(box->size) != 0;
-
-#ifdef EVC_ADDRESS_SANITIZER
-	pooled = pooled && box->offset <= 64;
-#endif
-	if (!pooled)
+	if (class_for(box->size, box->offset) == 0)
 		evc_deallocate(box, box->size, box->offset);
 	else
 		evc_return_cache_give_any(cache, box);

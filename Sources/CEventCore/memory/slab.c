@@ -174,27 +174,14 @@ static struct evc_segment *take_returned(struct evc_pool *pool)
 	return segment;
 }
 
-void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
+/* G3: the cursor goes on with the free slots of a segment whose listing is the caller's. */
+static void move_to(struct evc_pool *pool, struct evc_cursor *cursor, struct evc_segment *segment)
 {
-	struct evc_segment *segment = take_returned(pool);
-
-	if (segment != NULL) {
-		if (evc_unlikely(segment->is_released)) {
-			segment->is_released = false;
-			evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
-		}
-		/* G3. Release, for the next holder of the listing: the fields above. */
-		cursor->free = atomic_exchange_explicit(&segment->free, 0, memory_order_acq_rel);
-	} else {
-		segment = take_fresh(pool);
-		if (segment == NULL)
-			return NULL;
-		cursor->free = evc_pool_all_free(pool);
-	}
+	/* Release, for the next holder of the listing: `next` and `is_released`. */
+	cursor->free = atomic_exchange_explicit(&segment->free, 0, memory_order_acq_rel);
 	cursor->memory = evc_segment_memory(segment);
 	/* Relaxed: a statistic, which the trim resets. */
 	atomic_fetch_add_explicit(&pool->taken, 1, memory_order_relaxed);
-	return evc_pool_take(pool, cursor);
 }
 
 bool evc_pool_try_refill(struct evc_pool *pool, struct evc_cursor *cursor)
@@ -208,12 +195,26 @@ bool evc_pool_try_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 		evc_pool_list(pool, segment, segment);
 		return false;
 	}
-	/* G3, as in evc_pool_refill. */
-	cursor->free = atomic_exchange_explicit(&segment->free, 0, memory_order_acq_rel);
-	cursor->memory = evc_segment_memory(segment);
-	/* Relaxed: a statistic, which the trim resets. */
-	atomic_fetch_add_explicit(&pool->taken, 1, memory_order_relaxed);
+	move_to(pool, cursor, segment);
 	return true;
+}
+
+void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
+{
+	struct evc_segment *segment = take_returned(pool);
+
+	if (segment == NULL) {
+		segment = take_fresh(pool);
+		if (segment == NULL)
+			return NULL;
+		/* Relaxed: nobody else knows it. */
+		atomic_store_explicit(&segment->free, evc_pool_all_free(pool), memory_order_relaxed);
+	} else if (evc_unlikely(segment->is_released)) {
+		segment->is_released = false;
+		evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
+	}
+	move_to(pool, cursor, segment);
+	return evc_pool_take(pool, cursor);
 }
 
 /* The segment of a pointer into its memory. */

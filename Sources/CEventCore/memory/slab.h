@@ -9,9 +9,9 @@
  *             that was given back.
  *   slot      64 bytes to 8 KiB, a power of two, at a multiple of its size.
  *
- * Giving a slot back sets one bit in its segment's descriptor. The taker therefore reads nothing of the slot,
- * whose line is still in the cache of the thread that gave it back; an envelope that waits keeps its own slot
- * and no other; and a segment is used again with whichever slots are free.
+ * Giving a slot back sets one bit in its segment's descriptor. The taker therefore reads nothing of the slot, whose
+ * line is still in the cache of the thread that gave it back; an envelope that waits keeps its own slot and no
+ * other; and a segment is used again with whichever slots are free.
  *
  * Synchronization:
  *   field             owner thread      giving threads          trim
@@ -19,19 +19,18 @@
  *   pool->returned    exchange NULL     G2 push, CAS            exchange NULL, then push
  *   pool->reserve     exchange, store   -                       exchange NULL
  *   cursor, bump      read, write       -                       of a thread that has ended
- * A segment has one listing. The listing belongs to whoever has taken the segment off a list, from there to
- * G3, and to nobody while `free` is 0. A G1 that finds `free` 0 makes a listing by G2. So a segment with a
- * bit set is on one list or with one holder, and never on a list twice. G1 releases what was done with the
- * slot, G3 acquires it. Only the owner stores into `reserve`, and only after it has emptied it, so that a
- * plain store loses nothing. Both lists are taken whole, so that there is no ABA. Tests/Models/slab.pml
- * models G1 to G3 beside a trim.
+ * A segment has one listing. It belongs to whoever has taken the segment off a list, from there to G3, and to nobody
+ * while `free` is 0. A G1 that finds `free` 0 makes a listing by G2. So a segment with a bit set is on one list or
+ * with one holder, and never on a list twice. G1 releases what was done with the slot, G3 acquires it. Only the
+ * owner stores into `reserve`, and only after it has emptied it, so that a plain store loses nothing. Both lists are
+ * taken whole, so that there is no ABA. Tests/Models/slab.pml models G1 to G3 beside a trim.
  *
- * Progress: taking is wait-free while a segment has a slot. The next segment costs one or two exchanges, or
- * fresh memory if no slot was returned. Giving back is lock-free: a fetch-or for up to 64 slots through a
- * cache. Ownership: a slot has one holder: its slab pool, a return cache, or the user.
+ * Progress: taking is wait-free while a segment has a slot. The next segment costs one or two exchanges, or fresh
+ * memory if no slot was returned. Giving back is lock-free: a fetch-or for up to 64 slots through a cache.
+ * Ownership: a slot has one holder: its slab pool, a return cache, or the user.
  *
- * J. Bonwick's slabs (USENIX 1994), with a word of bits as the free list. Measured against chains of free
- * slots and against streams of slots for each receiver: Documentation/Choices.md.
+ * J. Bonwick's slabs (USENIX 1994), with a word of bits as the free list. Measured against chains of free slots and
+ * against streams of slots for each receiver: Documentation/Choices.md.
  */
 #ifndef EVC_SLAB_H
 #define EVC_SLAB_H

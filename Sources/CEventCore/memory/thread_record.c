@@ -21,23 +21,12 @@ static bool key_available;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct evc_thread_record *all, *orphans;
 
-/* Under the mutex. */
 static void add_orphan(struct evc_thread_record *record)
 {
+	pthread_mutex_lock(&mutex);
 	record->next_orphan = orphans;
-	record->orphan_link = &orphans;
-	if (orphans != NULL)
-		orphans->orphan_link = &record->next_orphan;
 	orphans = record;
-}
-
-/* Under the mutex. */
-static void remove_orphan(struct evc_thread_record *record)
-{
-	*record->orphan_link = record->next_orphan;
-	if (record->next_orphan != NULL)
-		record->next_orphan->orphan_link = record->orphan_link;
-	record->orphan_link = NULL;
+	pthread_mutex_unlock(&mutex);
 }
 
 static void orphan(void *memory)
@@ -57,9 +46,7 @@ static void orphan(void *memory)
 		evc_cursor_end(&record->pools[i], &record->boxes[i]);
 		evc_pool_end(&record->pools[i]);
 	}
-	pthread_mutex_lock(&mutex);
 	add_orphan(record);
-	pthread_mutex_unlock(&mutex);
 	evc_pool_note_end();
 }
 
@@ -96,7 +83,7 @@ static struct evc_thread_record *adopt(void)
 	pthread_mutex_lock(&mutex);
 	record = orphans;
 	if (record != NULL)
-		remove_orphan(record);
+		orphans = record->next_orphan;
 	pthread_mutex_unlock(&mutex);
 	return record;
 }
@@ -136,20 +123,7 @@ struct evc_thread_record *evc_thread_record_attach(void)
 	return record;
 }
 
-/* Takes a record without a thread out of other threads' reach. False if it has one. */
-static bool claim_orphan(struct evc_thread_record *record)
-{
-	bool is_orphan;
-
-	pthread_mutex_lock(&mutex);
-	is_orphan = record->orphan_link != NULL;
-	if (is_orphan)
-		remove_orphan(record);
-	pthread_mutex_unlock(&mutex);
-	return is_orphan;
-}
-
-static void trim_record(struct evc_thread_record *record, bool is_claimed, struct evc_trim *trim)
+static void trim_record(struct evc_thread_record *record, struct evc_trim *trim)
 {
 	for (unsigned i = 0; i < EVC_CLASS_COUNT; i++) {
 		size_t floor = i == 0 ? EVC_POOL_FLOOR_BYTES : EVC_POOL_FLOOR_BYTES / 4;
@@ -157,7 +131,7 @@ static void trim_record(struct evc_thread_record *record, bool is_claimed, struc
 
 		if (i == 0)
 			floor += atomic_load_explicit(&record->reserve_bytes, memory_order_relaxed);
-		if (is_claimed)
+		if (record->is_claimed)
 			floor = 0;
 		trim->is_busy |= evc_pool_let_go(pool, floor);
 		trim->has_surplus |=
@@ -192,24 +166,25 @@ void evc_thread_records_trim(struct evc_trim *trim)
 {
 	struct evc_thread_record *record, *before = NULL, *next;
 
+	/* All records without a thread are the trim's meanwhile: a thread that begins makes a new one. */
 	pthread_mutex_lock(&mutex);
+	for (record = orphans; record != NULL; record = record->next_orphan)
+		record->is_claimed = true;
+	orphans = NULL;
 	record = all;
 	pthread_mutex_unlock(&mutex);
 	/* Only a trim removes records from the list, so that the links can be followed without the mutex. */
 	for (; record != NULL; record = next) {
-		bool is_claimed = claim_orphan(record);
-
 		next = record->next;
-		trim_record(record, is_claimed, trim);
-		if (is_claimed && is_empty(record)) {
+		trim_record(record, trim);
+		if (record->is_claimed && is_empty(record)) {
 			free_record(record, before);
 			continue;
 		}
 		before = record;
-		if (is_claimed) {
-			pthread_mutex_lock(&mutex);
+		if (record->is_claimed) {
+			record->is_claimed = false;
 			add_orphan(record);
-			pthread_mutex_unlock(&mutex);
 		}
 	}
 }

@@ -71,9 +71,10 @@ struct evc_thread_record {
 	_Atomic size_t reserve_bytes;
 	struct evc_overflow_counts overflow;
 	struct evc_pool pools[EVC_CLASS_COUNT];
-	/* Of the list of all records. The rest is guarded by the records' mutex. */
-	struct evc_thread_record *next;
-	struct evc_thread_record *next_orphan, **orphan_link;
+	/* Of the lists of all records, and of those without a thread; guarded by the records' mutex. */
+	struct evc_thread_record *next, *next_orphan;
+	/* The trim's. */
+	bool is_claimed;
 };
 
 /* Mapped separately, so that it returns to the system when its thread has ended. */

@@ -14,26 +14,29 @@
 #ifndef EVC_EVENT_COUNT_H
 #define EVC_EVENT_COUNT_H
 
-#include "eventcore/base.h"
-
-#include <stdatomic.h>
-
-#ifndef __linux__
-#include <pthread.h>
-#endif
+#include "platform/clock.h"
+#include "platform/parker_private.h"
 
 struct evc_event_count {
 	_Atomic uint32_t count;
-#ifndef __linux__
-	/* Held for moments, around the last look at the count and around A2. */
-	pthread_mutex_t mutex;
-	pthread_cond_t grown;
-#endif
+	/* The system's calls, which parkers use too. Constant. */
+	const struct evc_parker_ops *ops;
+	void *state;
 };
 
-/* The memory is zeroed. False: no resources. */
-bool evc_event_count_open(struct evc_event_count *event_count);
-void evc_event_count_close(struct evc_event_count *event_count);
+/* False = out of memory. */
+static inline bool evc_event_count_open(struct evc_event_count *event_count)
+{
+	atomic_init(&event_count->count, 0);
+	event_count->ops = NULL;
+	return evc_parker_open(&event_count->ops, &event_count->state) == EVC_OK;
+}
+
+static inline void evc_event_count_close(struct evc_event_count *event_count)
+{
+	if (event_count->ops->close != NULL)
+		event_count->ops->close(event_count->state);
+}
 
 /* W1. */
 static inline uint32_t evc_event_count_read(struct evc_event_count *event_count)
@@ -42,8 +45,20 @@ static inline uint32_t evc_event_count_read(struct evc_event_count *event_count)
 }
 
 /* W3, until `end` at the latest (EVC_FOREVER: no limit). May return early without a reason. Blocking. */
-void evc_event_count_wait(struct evc_event_count *event_count, uint32_t seen, uint64_t end);
-/* A2, A3. On Linux it waits for nobody. */
-void evc_event_count_advance(struct evc_event_count *event_count);
+static inline void evc_event_count_wait(struct evc_event_count *event_count, uint32_t seen, uint64_t end)
+{
+	uint64_t now = end == EVC_FOREVER ? 0 : evc_clock_now();
+
+	event_count->ops->wait(event_count->state, (const uint32_t *)(const void *)&event_count->count, seen,
+			       end == EVC_FOREVER ? EVC_FOREVER : now < end ? end - now : 0);
+}
+
+/* A2, A3. Waits for nobody; but elsewhere than on Linux for the mutex that A3 takes. */
+static inline void evc_event_count_advance(struct evc_event_count *event_count)
+{
+	/* Pairs with W1. */
+	atomic_fetch_add_explicit(&event_count->count, 1, memory_order_release);
+	event_count->ops->wake(event_count->state, (const uint32_t *)(const void *)&event_count->count);
+}
 
 #endif

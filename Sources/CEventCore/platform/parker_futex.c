@@ -8,6 +8,7 @@
 
 #ifdef __linux__
 
+#include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -26,7 +27,8 @@ static void futex_wait(void *state, const uint32_t *word, uint32_t expected, uin
 static void futex_wake(void *state, const uint32_t *word)
 {
 	(void)state;
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	/* All that wait for an event count; a parker has one. */
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 static const struct evc_parker_ops futex_ops = { NULL, NULL, futex_wait, futex_wake };

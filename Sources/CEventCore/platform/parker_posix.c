@@ -80,7 +80,7 @@ static void posix_wake(void *opaque, const uint32_t *word)
 
 	(void)word;
 	pthread_mutex_lock(&state->mutex);
-	pthread_cond_signal(&state->condition);
+	pthread_cond_broadcast(&state->condition);
 	pthread_mutex_unlock(&state->mutex);
 }
 

@@ -171,21 +171,27 @@ static void end_turn(void)
 	pthread_mutex_unlock(&turn);
 }
 
-/* Makes the scheduled call if it is due, under `turn`, for the sake of fork. Returns how long the next wait may be. */
-static uint64_t call_later_if_due(void)
+/* How long it is until the scheduled call. 0: it is due. */
+static uint64_t until_call(void)
 {
 	/* Relaxed: looked at again below. */
-	uint64_t when = atomic_load_explicit(&call_at, memory_order_relaxed);
-	uint64_t now = when == 0 ? 0 : evc_clock_now();
+	uint64_t when = atomic_load_explicit(&call_at, memory_order_relaxed), now;
 
-	if (when > now)
-		return when - now;
-	/* Acquire, pairs with evc_domain_call_later: `later`. */
-	if (when == 0 || !atomic_compare_exchange_strong_explicit(&call_at, &when, 0, memory_order_acquire,
-								  memory_order_relaxed))
+	if (when == 0)
 		return EVC_FOREVER;
-	atomic_load_explicit(&later, memory_order_relaxed)();
-	return 0;
+	now = evc_clock_now();
+	return when > now ? when - now : 0;
+}
+
+/* Makes the scheduled call if it is due, under `turn`, for the sake of fork. */
+static void call_if_due(void)
+{
+	uint64_t when = atomic_load_explicit(&call_at, memory_order_relaxed);
+
+	/* Acquire, pairs with evc_domain_call_later: `later`. */
+	if (when != 0 && until_call() == 0 &&
+	    atomic_compare_exchange_strong_explicit(&call_at, &when, 0, memory_order_acquire, memory_order_relaxed))
+		atomic_load_explicit(&later, memory_order_relaxed)();
 }
 
 void evc_domain_run_user_code(void (*call)(void *context), void *context)
@@ -201,24 +207,6 @@ void evc_domain_run_user_code(void (*call)(void *context), void *context)
 	has_turn = true;
 }
 
-/* The thread's part of call_later_if_due: it takes the mutex only for a call. */
-static uint64_t call_later(void)
-{
-	uint64_t when = atomic_load_explicit(&call_at, memory_order_relaxed);
-	uint64_t wait;
-
-	if (when == 0)
-		return EVC_FOREVER;
-	wait = evc_clock_now();
-	if (when > wait)
-		return when - wait;
-	pthread_mutex_lock(&turn);
-	begin_turn();
-	wait = call_later_if_due();
-	end_turn();
-	return wait;
-}
-
 static void *run(void *opaque)
 {
 	(void)opaque;
@@ -231,8 +219,14 @@ static void *run(void *opaque)
 #endif
 	for (;;) {
 		uint32_t ticket = evc_parker_prepare(&parker);
-		uint64_t begin, age, wait = call_later();
+		uint64_t begin, age, wait = until_call();
 
+		if (wait == 0) {
+			pthread_mutex_lock(&turn);
+			begin_turn();
+			call_if_due();
+			end_turn();
+		}
 		if (evc_unlikely(atomic_load_explicit(&is_stopping, memory_order_relaxed)))
 			return NULL;
 		/* T2. Relaxed, as in T4: T1 acquires what R4 announced. */
@@ -358,7 +352,7 @@ void evc_domain_retire(struct evc_domain_head *head, size_t bytes, void (*reclai
 void evc_domain_call_later(uint64_t after, void (*call)(void))
 {
 	atomic_store_explicit(&later, call, memory_order_relaxed);
-	/* Release, pairs with call_later_if_due. */
+	/* Release, pairs with call_if_due. */
 	atomic_store_explicit(&call_at, evc_clock_after(after), memory_order_release);
 	tell(true);
 }
@@ -385,7 +379,7 @@ enum evc_status evc_reclaim(uint64_t budget)
 		return EVC_TIMED_OUT;
 	begin_turn();
 	is_done = take_turn(evc_clock_after(budget));
-	(void)call_later_if_due();
+	call_if_due();
 	end_turn();
 	if (!is_done)
 		tell(true);

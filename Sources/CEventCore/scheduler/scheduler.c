@@ -36,13 +36,13 @@ static void destroy(struct evc_scheduler *scheduler)
 {
 	evc_parker_destroy(scheduler->parker);
 	evc_timer_store_close(&scheduler->store);
-	pthread_cond_destroy(&scheduler->condition);
-	pthread_mutex_destroy(&scheduler->mutex);
+	evc_event_count_close(&scheduler->ended);
 	pthread_mutex_destroy(&scheduler->heap_mutex);
 	evc_deallocate(scheduler, sizeof(*scheduler), _Alignof(struct evc_scheduler));
 }
 
-static void init(struct evc_scheduler *scheduler, const struct evc_scheduler_options *options)
+/* False = out of memory: then the memory alone is to be freed. */
+static bool init(struct evc_scheduler *scheduler, const struct evc_scheduler_options *options)
 {
 	*scheduler = (struct evc_scheduler){
 		.clock = options->clock != NULL ? *options->clock : real_clock,
@@ -54,13 +54,11 @@ static void init(struct evc_scheduler *scheduler, const struct evc_scheduler_opt
 		/* The caller knows no time yet: a driven scheduler's first timer wakes it. */
 		.sleeps_until = options->driven ? EVC_FOREVER : 0,
 		.references = 1,
-		.ended = options->driven,
 	};
 	strncpy(scheduler->name, options->name != NULL ? options->name : "evc-scheduler",
 		sizeof(scheduler->name) - 1);
 	pthread_mutex_init(&scheduler->heap_mutex, NULL);
-	pthread_mutex_init(&scheduler->mutex, NULL);
-	pthread_cond_init(&scheduler->condition, NULL);
+	return evc_event_count_open(&scheduler->ended);
 }
 
 enum evc_status evc_scheduler_create(const struct evc_scheduler_options *options,
@@ -79,7 +77,10 @@ enum evc_status evc_scheduler_create(const struct evc_scheduler_options *options
 	scheduler = evc_allocate(sizeof(*scheduler), _Alignof(struct evc_scheduler));
 	if (scheduler == NULL)
 		return EVC_OUT_OF_MEMORY;
-	init(scheduler, &own);
+	if (!init(scheduler, &own)) {
+		evc_deallocate(scheduler, sizeof(*scheduler), _Alignof(struct evc_scheduler));
+		return EVC_OUT_OF_MEMORY;
+	}
 	status = evc_parker_create(own.parker, &scheduler->parker);
 	if (status == EVC_OK && !own.driven)
 		status = evc_scheduler_start(scheduler);

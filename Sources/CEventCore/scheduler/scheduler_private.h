@@ -16,32 +16,32 @@
  *                                                R6 sleep until then, with the ticket
  *                                                R7 `sleeps_until` = 0
  *
- * The runner does not sleep past a deadline. If A2 comes before R3, so does A1, and R4 finds the timer unless
- * it is in the heap already. (The thread that took it from `added` put it into the heap before unlocking, and
- * R2 came after that, or R4 would have found it.) If A2 comes after R3, it reads EVC_FOREVER or the earliest
- * deadline, and, if the timer is earlier, wakes the runner, whose ticket is older; or it reads the 0 of R7,
- * and the next R3 is still to come. A timer that is not earlier may stay in `added`: the runner finds it when
- * it wakes, which is early enough. Tests/Models/scheduler.pml models these lines.
+ * The runner does not sleep past a deadline. If A2 comes before R3, so does A1, and R4 finds the timer unless it is
+ * in the heap already. (The thread that took it from `added` put it into the heap before unlocking, and R2 came
+ * after that, or R4 would have found it.) If A2 comes after R3, it reads EVC_FOREVER or the earliest deadline, and,
+ * if the timer is earlier, wakes the runner, whose ticket is older; or it reads the 0 of R7, and the next R3 is
+ * still to come. A timer that is not earlier may stay in `added`: the runner finds it when it wakes.
+ * Tests/Models/scheduler.pml models this.
  *
- * The lock is a mutex, and its holder runs no user code. A thread that unlocks it may have to wake the
- * runner, which sleeps on it; this is the only system call that a cancel may make. A runner that looks again
- * and again instead fires later (Documentation/Choices.md).
+ * The lock is a mutex, and its holder runs no user code. A thread that unlocks it may have to wake the runner, which
+ * sleeps on it; this is the only system call that a cancel may make. A runner that looks again and again instead
+ * fires later (Documentation/Choices.md).
  *
- * The number of changes that are left is bounded: threads that add and cancel without pause are faster than
- * the one that applies the changes (a change of the heap costs more than a change of a list), and nothing
- * would fire any more. A thread that leaves the EVC_SCHEDULER_BACKLOG-th or a later change waits for the
- * lock, and applies them unless another thread has done so.
+ * Threads that add and cancel without pause are faster than the one that applies the changes, and nothing would fire
+ * any more. So a thread that leaves the EVC_SCHEDULER_BACKLOG-th or a later change waits for the lock, and applies
+ * them unless another thread has done so.
  *
  * Cancelled timers are always left in a list and are removed from the heap together once there are
- * EVC_SCHEDULER_BATCH: the lines of the heap that they need are then fetched at the same time. A cancelled
- * timer that is still in the heap is skipped when it is due; its context went back to the canceller before.
+ * EVC_SCHEDULER_BATCH: the lines of the heap that they need are then fetched at the same time. One that is still in
+ * the heap is skipped when it is due; its context went back to the canceller before.
  *
- * Closing follows the same pattern: `closed` is set (seq_cst), then the runner takes what is there (R4); an
- * adder publishes its timer (A1), then looks at `closed` (seq_cst), and takes the timer back.
+ * Closing follows the same pattern: `closed` is set (seq_cst), then the runner takes what is there (R4); an adder
+ * publishes its timer (A1), then looks at `closed` (seq_cst), and takes the timer back.
  */
 #ifndef EVC_SCHEDULER_PRIVATE_H
 #define EVC_SCHEDULER_PRIVATE_H
 
+#include "platform/event_count.h"
 #include "scheduler/timer_heap.h"
 
 #include <pthread.h>
@@ -86,10 +86,8 @@ struct evc_scheduler {
 	_Atomic uint64_t count_dropped;
 
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t references;
-	/* For evc_scheduler_join; `ended` is guarded by the mutex. */
-	pthread_mutex_t mutex;
-	pthread_cond_t condition;
-	bool ended;
+	/* Advances when the thread has ended, for evc_scheduler_join; 0 before that. */
+	struct evc_event_count ended;
 };
 
 /* The lock of the heap. Only the runner waits for it, and a thread that leaves one change too many. */

@@ -84,10 +84,7 @@ static void *run(void *opaque)
 	/* Before the release, with which a program may find that the core is in use no more. */
 	last = atomic_exchange_explicit(&last_thread, pthread_self(), memory_order_relaxed);
 #endif
-	pthread_mutex_lock(&scheduler->mutex);
-	scheduler->ended = true;
-	pthread_cond_broadcast(&scheduler->condition);
-	pthread_mutex_unlock(&scheduler->mutex);
+	evc_event_count_advance(&scheduler->ended);
 	evc_scheduler_release(scheduler);
 	/* At the very end: the other thread may be in a destructor that waits for this scheduler. */
 	join(last);
@@ -113,10 +110,8 @@ enum evc_status evc_scheduler_join(struct evc_scheduler *scheduler)
 		return EVC_INVALID_ARGUMENT;
 	if (thread_of == scheduler)
 		return EVC_NOT_PERMITTED;
-	pthread_mutex_lock(&scheduler->mutex);
-	while (!scheduler->ended)
-		pthread_cond_wait(&scheduler->condition, &scheduler->mutex);
-	pthread_mutex_unlock(&scheduler->mutex);
+	while (!scheduler->driven && evc_event_count_read(&scheduler->ended) == 0)
+		evc_event_count_wait(&scheduler->ended, 0, EVC_FOREVER);
 	return EVC_OK;
 }
 #endif

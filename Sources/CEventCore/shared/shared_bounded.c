@@ -92,29 +92,24 @@ void evc_shared_unblock(struct evc_shared_mailbox *mailbox)
 }
 
 /* The next of `lanes`, which hold tokens, and of those of the bound; tokens first within a lane. */
-static struct evc_envelope *take_of_both(struct evc_shared_mailbox *mailbox, unsigned limit, unsigned *lane)
+static struct evc_envelope *take_of_both(struct evc_shared_mailbox *mailbox, unsigned limit)
 {
 	struct evc_envelope *envelope = NULL;
-	unsigned l;
 
 	evc_domain_enter();
-	for (l = 0; l < limit; l++) {
-		envelope = evc_shared_lanes_take_of(&mailbox->lanes, l);
+	for (unsigned lane = 0; lane < limit && envelope == NULL; lane++) {
+		envelope = evc_shared_lanes_take_of(&mailbox->lanes, lane);
 		if (envelope == NULL)
-			envelope = evc_shared_lanes_take_of(mailbox->bound->lanes, l);
-		if (envelope != NULL)
-			break;
+			envelope = evc_shared_lanes_take_of(mailbox->bound->lanes, lane);
 	}
 	evc_domain_leave();
-	*lane = l;
 	return envelope;
 }
 
-struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox, unsigned limit, unsigned *lane)
+struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox, unsigned limit)
 {
-	struct evc_envelope *envelope = mailbox->bound->lanes != NULL
-						? take_of_both(mailbox, limit, lane)
-						: evc_shared_lanes_take(&mailbox->lanes, limit, lane);
+	struct evc_envelope *envelope = mailbox->bound->lanes != NULL ? take_of_both(mailbox, limit)
+								      : evc_shared_lanes_take(&mailbox->lanes, limit);
 
 	/* T1. */
 	if (envelope != NULL && !(envelope->flags & EVC_ENVELOPE_TOKEN))

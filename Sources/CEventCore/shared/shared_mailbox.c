@@ -255,41 +255,13 @@ enum evc_status evc_shared_mailbox_add_conflated_subscription(struct evc_shared_
 	return conflation != NULL ? add_latest(mailbox, options, conflation, out) : EVC_INVALID_ARGUMENT;
 }
 
-static void sum_taken(struct evc_shared_mailbox *mailbox, uint64_t taken[EVC_LANE_COUNT])
-{
-	pthread_mutex_lock(&mailbox->worker_mutex);
-	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
-		taken[lane] = mailbox->taken_by_others[lane];
-	for (unsigned i = 0; i < EVC_WORKERS_MAX; i++)
-		for (unsigned lane = 0; mailbox->workers[i] != NULL && lane < EVC_LANE_COUNT; lane++)
-			/* Acquire: the count of posts, which is read later, is not older. */
-			taken[lane] += atomic_load_explicit(&mailbox->workers[i]->taken[lane],
-							    memory_order_acquire);
-	pthread_mutex_unlock(&mailbox->worker_mutex);
-}
-
 void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])
 {
-	uint64_t taken[EVC_LANE_COUNT];
-	struct evc_shared_lanes *others = mailbox->bound != NULL ? mailbox->bound->lanes : NULL;
-
-	sum_taken(mailbox, taken);
-	for (unsigned lane = 0; lane < EVC_LANE_FIRST_QUEUE; lane++) {
-		/* Acquire, as above, and read first. Modulo the size of `posted`, where that has 32 bits. */
-		uintptr_t gone = (uintptr_t)taken[lane] +
-				 (uintptr_t)atomic_load_explicit(&mailbox->dropped[lane], memory_order_acquire);
-
-		if (others != NULL)
-			gone += (uintptr_t)atomic_load_explicit(&mailbox->bound->popped[lane], memory_order_acquire);
-		depths[lane] = (uintptr_t)(evc_shared_stack_posted(&mailbox->lanes.stacks[lane]) - gone);
-		if (others != NULL)
-			depths[lane] = (uintptr_t)((uintptr_t)depths[lane] + evc_shared_stack_posted(&others->stacks[lane]));
-	}
-	evc_domain_enter();
-	for (unsigned lane = EVC_LANE_FIRST_QUEUE; lane < EVC_LANE_COUNT; lane++)
-		depths[lane] = evc_shared_lanes_depth(&mailbox->lanes, lane) +
-			       (others != NULL ? evc_shared_lanes_depth(others, lane) : 0);
-	evc_domain_leave();
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
+		depths[lane] = 0;
+	evc_shared_lanes_add_depths(&mailbox->lanes, depths);
+	if (mailbox->bound != NULL && mailbox->bound->lanes != NULL)
+		evc_shared_lanes_add_depths(mailbox->bound->lanes, depths);
 	evc_latest_discount(&mailbox->subscriptions, depths);
 }
 
@@ -297,7 +269,7 @@ void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 					struct evc_mailbox_statistics *out)
 {
 	const struct evc_latest_figures latest = evc_latest_read(&mailbox->subscriptions);
-	uint64_t taken[EVC_LANE_COUNT], depths[EVC_LANE_COUNT];
+	uint64_t depths[EVC_LANE_COUNT];
 
 	*out = (struct evc_mailbox_statistics){
 		/* Acquire: the counts that they were added to, which are read later, are not older. */
@@ -305,12 +277,15 @@ void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 		.dropped = latest.refused - atomic_load_explicit(&mailbox->dropped_empty, memory_order_acquire),
 		.superseded = latest.superseded,
 	};
-	sum_taken(mailbox, taken);
-	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		out->taken += taken[lane];
-		out->dropped +=
-			atomic_load_explicit(&mailbox->dropped[lane], memory_order_relaxed);
-	}
+	pthread_mutex_lock(&mailbox->worker_mutex);
+	out->taken += mailbox->taken_by_others;
+	for (unsigned i = 0; i < EVC_WORKERS_MAX; i++)
+		if (mailbox->workers[i] != NULL)
+			/* Acquire: what waits, which is read later, is not older. */
+			out->taken += atomic_load_explicit(&mailbox->workers[i]->taken, memory_order_acquire);
+	pthread_mutex_unlock(&mailbox->worker_mutex);
+	/* Acquire, as above. */
+	out->dropped += atomic_load_explicit(&mailbox->dropped, memory_order_acquire);
 	evc_shared_mailbox_depths(mailbox, depths);
 	evc_bound_read(mailbox->bound, depths, out);
 }

@@ -49,11 +49,10 @@ void evc_shared_mailbox_drop(struct evc_shared_mailbox *mailbox)
 void evc_shared_drop_all(struct evc_shared_mailbox *mailbox)
 {
 	struct evc_envelope *envelope;
-	unsigned lane;
 
-	while ((envelope = evc_shared_take(mailbox, EVC_LANE_COUNT, &lane)) != NULL) {
-		/* Release, pairs with evc_shared_mailbox_depths: the take before its count. */
-		atomic_fetch_add_explicit(&mailbox->dropped[lane], 1, memory_order_release);
+	while ((envelope = evc_shared_take(mailbox, EVC_LANE_COUNT)) != NULL) {
+		/* Release, pairs with evc_shared_mailbox_read_statistics: the take before its count. */
+		atomic_fetch_add_explicit(&mailbox->dropped, 1, memory_order_release);
 		/* Outside of the section: ending a payload runs user code. */
 		if (evc_likely(!(envelope->flags & EVC_ENVELOPE_TOKEN)))
 			evc_envelope_end(envelope, false, NULL);

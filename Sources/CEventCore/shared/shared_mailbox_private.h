@@ -3,12 +3,11 @@
 /*
  * A shared mailbox: ten lanes that producers and workers share, and the set of its workers.
  *
- * A take looks at the lanes from the most urgent on, up to the first non-empty lane of the worker's own
- * mailbox. This is D1: a look finds a lane empty only if it was empty at a moment after the take began
- * (shared_queue.h, shared_stack.h), and the worker's own lanes were looked at after the take began as well. A
- * mask of possibly non-empty lanes would save looks, but clearing a bit races with a post that finds it set.
- * With a second bit, "being cleared", and a version, it can be proved correct, but costs each transition two
- * more locked operations. The looks take 5 to 8 ns in all.
+ * A take looks at the lanes from the most urgent on, up to the first non-empty lane of the worker's own mailbox.
+ * This is D1: a look finds a lane empty only if it was empty at a moment after the take began (shared_queue.h,
+ * shared_stack.h), and the worker's own lanes were looked at after that as well. The looks take 5 to 8 ns in all. A
+ * mask of lanes that may be non-empty would save some, but costs each transition two more locked operations:
+ * clearing a bit races with a post that finds it set.
  *
  * Sleeping. `attention` counts the workers that sleep or are about to; `looking` counts those that are about
  * to look at all lanes: woken and on their way, or spinning before a sleep.
@@ -28,26 +27,25 @@
  *                                                  W8 take; if it was looking, or comes
  *                                                     from W6, and more waits: P4
  *
- * Claim: when a post has returned and its envelope still waits, then some worker is awake and will look at
- * all lanes before it sleeps, or a wake-up of one is under way, or there is no worker.
+ * Claim: when a post has returned and its envelope still waits, then some worker is awake and will look at all lanes
+ * before it sleeps, or a wake-up of one is under way, or there is no worker.
  * - P2 or P4 found no sleeper: the W3 of a worker that sleeps later follows in the single order of seq_cst
  *   operations, hence its W4 follows P1 and finds the envelope.
- * - P4 or P5 found a worker looking, before its W2 or W7: the fence after that step follows in the order, and
- *   W4 or W8's take follows the fence. Or the count was that of another producer at P5 that found no sleeper,
- *   whose fence and look at P7 follow.
+ * - P4 or P5 found a worker looking, before its W2 or W7: the fence after that step follows in the order, and W4 or
+ *   W8's take follows the fence. Or the count was that of another producer at P5 that found no sleeper, whose fence
+ *   and look at P7 follow.
  * - P6 woke a worker: it comes to W7 and takes.
- * If one worker is busy in its handler, another one comes for what waits, if any sleeps: a worker that takes
- * after a look that posts may have relied on (W7, or W4 by way of W6) wakes the next one if more waits. So
- * does a worker that ends. Tests/Models/shared_wake.pml checks all of this.
+ * If one worker is busy in its handler, another one comes for what waits, if any sleeps: a worker that takes after a
+ * look that posts may have relied on (W7, or W4 by way of W6) wakes the next one if more waits, and so does one that
+ * ends. Tests/Models/shared_wake.pml checks all of this.
  *
- * A post therefore makes at most one system call, and none while a worker is on its way: a burst wakes
- * workers one after the other, each by the one before it, until one finds nothing left.
+ * A post therefore makes at most one system call, and none while a worker is on its way: a burst wakes workers one
+ * after the other, each by the one before it, until one finds nothing left.
  *
- * Closing. CLOSED refuses later posts. DROP: workers end at once, and what waits is dropped. Without DROP
- * they end when nothing waits: the first that finds it so sets ENDED and looks once more. A post that began
- * before CLOSED and sees it in P2 drops what waits itself if DROP or ENDED is set; otherwise its P1 precedes
- * the fence after ENDED in the single order, and hence that last look. What is left when there is no worker
- * goes with the last release.
+ * Closing. CLOSED refuses later posts. DROP: workers end at once, and what waits is dropped. Without DROP they end
+ * when nothing waits: the first that finds it so sets ENDED and looks once more. A post that began before CLOSED and
+ * sees it in P2 drops what waits itself if DROP or ENDED is set; otherwise its P1 precedes the fence after ENDED in
+ * the single order, and hence that last look. What is left when there is no worker goes with the last release.
  */
 #ifndef EVC_SHARED_MAILBOX_PRIVATE_H
 #define EVC_SHARED_MAILBOX_PRIVATE_H
@@ -83,8 +81,8 @@ struct evc_worker {
 	_Atomic bool is_held;
 	/* How many of those who cleared its bit have finished waking it. Read before it is freed. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t wakes;
-	/* How many it took from each lane of the shared mailbox. Any thread reads them. */
-	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t taken[EVC_LANE_COUNT];
+	/* How many it took from the shared mailbox. Any thread reads it. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t taken;
 };
 
 struct evc_shared_mailbox {
@@ -101,12 +99,12 @@ struct evc_shared_mailbox {
 
 	/* Off the hot path. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t references;
-	_Atomic uint64_t dropped[EVC_LANE_COUNT];
+	_Atomic uint64_t dropped;
 	/* Guards `workers` and `taken_by_others`; but a thread that cleared a bit reads its worker. */
 	pthread_mutex_t worker_mutex;
 	struct evc_worker *workers[EVC_WORKERS_MAX];
 	/* What workers took that have ended. */
-	uint64_t taken_by_others[EVC_LANE_COUNT];
+	uint64_t taken_by_others;
 	/* Of a bounded mailbox: events that have left it and had a place; whether producers wait for one (B1). */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t returned;
 	_Atomic bool is_blocked;
@@ -120,7 +118,7 @@ struct evc_shared_mailbox {
 bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity, enum evc_overflow overflow,
 			   uint64_t block_ns);
 /* shared_bounded.c: the next one for a bounded mailbox. Wakes producers that wait for its place. */
-struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox, unsigned limit, unsigned *lane);
+struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox, unsigned limit);
 /* shared_mailbox.c: A4, and what follows a put: P2. */
 enum evc_status evc_shared_post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain);
 void evc_shared_tell(struct evc_shared_mailbox *mailbox);
@@ -135,13 +133,12 @@ struct evc_shared_consumed {
 };
 extern _Thread_local EVC_FOUND_AT_START struct evc_shared_consumed *evc_shared_consumed;
 
-/* Takes the first envelope of the lanes before `limit`, and its lane; NULL if they are empty. */
-static inline struct evc_envelope *evc_shared_take(struct evc_shared_mailbox *mailbox,
-						   unsigned limit, unsigned *lane)
+/* Takes the first envelope of the lanes before `limit`; NULL if they are empty. */
+static inline struct evc_envelope *evc_shared_take(struct evc_shared_mailbox *mailbox, unsigned limit)
 {
 	if (evc_unlikely(mailbox->bound != NULL))
-		return evc_shared_take_bounded(mailbox, limit, lane);
-	return evc_shared_lanes_take(&mailbox->lanes, limit, lane);
+		return evc_shared_take_bounded(mailbox, limit);
+	return evc_shared_lanes_take(&mailbox->lanes, limit);
 }
 
 /* True unless each lane was empty at some moment during the call; see shared_queue.h. */

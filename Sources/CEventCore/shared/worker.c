@@ -37,9 +37,7 @@ static void part(struct evc_worker *worker)
 	pthread_mutex_lock(&shared->worker_mutex);
 	if (shared->workers[worker->slot] == worker) {
 		shared->workers[worker->slot] = NULL;
-		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
-			shared->taken_by_others[lane] +=
-				atomic_load_explicit(&worker->taken[lane], memory_order_relaxed);
+		shared->taken_by_others += atomic_load_explicit(&worker->taken, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&shared->worker_mutex);
 }
@@ -137,7 +135,7 @@ static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool i
 	struct evc_shared_mailbox *shared = worker->shared;
 	struct evc_envelope *envelope = NULL;
 	bool takes_shared = !is_held;
-	unsigned own, lane;
+	unsigned own;
 
 	/* C3. Acquire, pairs with the raises in evc_mailbox_attend_to_post, _interrupt and _close. */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0)) {
@@ -157,13 +155,12 @@ look:
 	own = evc_mailbox_first(mailbox);
 	/* W8: the take. */
 	if (evc_likely(takes_shared)) {
-		envelope = evc_shared_take(shared, own, &lane);
+		envelope = evc_shared_take(shared, own);
 		if (envelope != NULL)
-			/* Release, pairs with sum_taken; only this thread writes it. */
-			atomic_store_explicit(
-				&worker->taken[lane],
-				atomic_load_explicit(&worker->taken[lane], memory_order_relaxed) + 1,
-				memory_order_release);
+			/* Release, pairs with evc_shared_mailbox_read_statistics; only this thread writes it. */
+			atomic_store_explicit(&worker->taken,
+					      atomic_load_explicit(&worker->taken, memory_order_relaxed) + 1,
+					      memory_order_release);
 	}
 	if (envelope == NULL && own < EVC_LANE_COUNT) {
 		envelope = evc_mailbox_take_first(mailbox, own);
@@ -199,14 +196,17 @@ static inline struct evc_envelope *next(struct evc_worker *worker, bool is_held)
 	return envelope;
 }
 
-/* There was nothing to take. True: the worker has ended. `*closes`: it must end soon, and not wait. */
-static bool end_if_closed(struct evc_worker *worker, bool *closes)
+/*
+ * There was nothing to take. True: the worker has ended. `*closes`: it must end soon, and not wait. Only its own mailbox
+ * matters to a worker that is held.
+ */
+static bool end_if_closed(struct evc_worker *worker, bool is_held, bool *closes)
 {
 	struct evc_mailbox *mailbox = worker->mailbox;
 	struct evc_shared_mailbox *shared = worker->shared;
 	bool retires = evc_mailbox_is_closing(mailbox);
 	/* Acquire, pairs with close_with: what the closer did before. */
-	uint32_t attention = atomic_load_explicit(&shared->attention, memory_order_acquire);
+	uint32_t attention = is_held ? 0 : atomic_load_explicit(&shared->attention, memory_order_acquire);
 
 	*closes = retires || (attention & EVC_SHARED_CLOSED);
 	if (!*closes)
@@ -247,7 +247,7 @@ enum evc_status evc_worker_take(struct evc_worker *worker, struct evc_envelope *
 		*out = next(worker, false);
 		if (*out != NULL)
 			return EVC_OK;
-		if (end_if_closed(worker, &closes))
+		if (end_if_closed(worker, false, &closes))
 			return EVC_CLOSED;
 		/* A post to its own mailbox may have come meanwhile. */
 		if (!closes && !evc_mailbox_has_mail(worker->mailbox))
@@ -294,13 +294,6 @@ static bool is_held(struct evc_worker *worker)
 	return atomic_load_explicit(&worker->is_held, memory_order_acquire);
 }
 
-/* As end_if_closed, for a worker that is held: only its own mailbox matters. */
-static bool end_if_own_closed(struct evc_worker *worker, bool *closes)
-{
-	*closes = evc_mailbox_is_closing(worker->mailbox);
-	return *closes && evc_mailbox_end(worker->mailbox);
-}
-
 /*
  * Delivers one envelope if there is one: EVC_OK. EVC_EMPTY: there is none, and `*held` is what to wait for.
  * EVC_CLOSED: the worker has ended.
@@ -318,7 +311,7 @@ static inline enum evc_status deliver_next(struct evc_worker *worker, bool *held
 			deliver(worker, envelope);
 			return EVC_OK;
 		}
-		if (*held ? end_if_own_closed(worker, &closes) : end_if_closed(worker, &closes)) {
+		if (end_if_closed(worker, *held, &closes)) {
 			part(worker);
 			return EVC_CLOSED;
 		}
