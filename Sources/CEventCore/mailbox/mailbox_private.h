@@ -295,7 +295,6 @@ void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cach
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
 /* mailbox_bounded.c: opens the bound of a new mailbox, if these have a capacity. False = out of memory. */
 bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbox_options *options);
-/*
 /* mailbox_bounded.c, of a mailbox that displaces: takes the next event before lane `limit`, and counts it. */
 struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit);
 /* mailbox_batch.c: delivers a batch from its first event on, at most `limit`; returns how many. */
