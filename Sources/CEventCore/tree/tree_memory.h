@@ -44,7 +44,4 @@ void evc_tree_free(void *memory, size_t size);
 /* Gives back the free slots that the calling thread keeps. */
 void evc_tree_give_back(void);
 
-/* For evc_shutdown, when no slot is in use. */
-void evc_tree_memory_end(void);
-
 #endif

@@ -6,11 +6,13 @@
 #include "tree/tree_walker.h"
 
 #include "platform/allocator.h"
+#include "tree/tree_memory.h"
 #include "tree/tree_wait.h"
 
 #include <string.h>
 
 _Thread_local EVC_FOUND_AT_START struct evc_walker *evc_walker_current;
+_Thread_local EVC_FOUND_AT_START bool evc_tree_thread_is_known;
 bool evc_walker_has_barrier;
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
@@ -56,13 +58,10 @@ static bool is_present(const struct evc_walker *walker)
 	return !(atomic_load_explicit(&walker->word, memory_order_acquire) & EVC_WALKER_ABSENT);
 }
 
-/* The thread ends, and with it its walks. */
-static void destroy(void *memory)
+static void destroy(struct evc_walker *walker)
 {
-	struct evc_walker *walker = memory;
 	struct evc_tree_walk *walk, *inner;
 
-	/* A later destructor of this thread may walk; it then gets a new walker. */
 	evc_walker_current = NULL;
 	if (is_present(walker)) {
 		evc_tree_lock();
@@ -97,6 +96,16 @@ static void destroy(void *memory)
 	evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
 }
 
+/* The thread ends. A later destructor of it may walk or end nodes; then this is called again. */
+static void at_thread_end(void *unused)
+{
+	(void)unused;
+	evc_tree_thread_is_known = false;
+	if (evc_walker_current != NULL)
+		destroy(evc_walker_current);
+	evc_tree_give_back();
+}
+
 /*
  * A child of fork has only this thread: no handler is being called by another one. The other walkers' memory
  * stays, as their stacks do. No lock: no thread was inside the core (eventcore.h).
@@ -117,19 +126,21 @@ static void after_fork_child(void)
 	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
 }
 
-bool evc_walker_detach(void)
+bool evc_tree_thread_leaves(void)
 {
 	struct evc_walker *walker = evc_walker_current;
-	struct evc_tree_walk *walk;
-
-	if (walker == NULL)
-		return true;
 	/* Relaxed, both: this thread's. */
-	walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
+	struct evc_tree_walk *walk =
+		walker != NULL ? atomic_load_explicit(&walker->outermost, memory_order_relaxed) : NULL;
+
 	if (walk != NULL && atomic_load_explicit(&walk->root, memory_order_relaxed) != NULL)
 		return false;
-	(void)pthread_setspecific(key, NULL);
-	destroy(walker);
+	at_thread_end(NULL);
+	/* Unless a `release` has walked. */
+	if (evc_walker_current == NULL && evc_tree_thread_is_known) {
+		evc_tree_thread_is_known = false;
+		(void)pthread_setspecific(key, NULL);
+	}
 	return true;
 }
 
@@ -151,26 +162,28 @@ static void make_key(void)
 	static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&fork_once, prepare_fork);
-	key_available = pthread_key_create(&key, destroy) == 0;
+	key_available = pthread_key_create(&key, at_thread_end) == 0;
 	evc_walker_has_barrier = evc_barrier_everywhere();
+}
+
+bool evc_tree_thread_introduce(void)
+{
+	pthread_once(&key_once, make_key);
+	evc_tree_thread_is_known = key_available && pthread_setspecific(key, &key) == 0;
+	return evc_tree_thread_is_known;
 }
 
 struct evc_walker *evc_walker_attach(void)
 {
 	struct evc_walker *walker;
 
-	pthread_once(&key_once, make_key);
-	if (!key_available)
+	/* Without it the walker would leak at the thread's end: refuse. */
+	if (!evc_tree_knows_thread())
 		return NULL;
 	walker = evc_allocate(sizeof(*walker), EVC_CACHE_LINE);
 	if (walker == NULL)
 		return NULL;
 	*walker = (struct evc_walker){ .word = EVC_WALKER_ABSENT };
-	/* Without it the walker would leak at the thread's end: refuse. */
-	if (pthread_setspecific(key, walker) != 0) {
-		evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
-		return NULL;
-	}
 	evc_walker_current = walker;
 	return walker;
 }

@@ -172,10 +172,20 @@ extern _Thread_local EVC_FOUND_AT_START struct evc_walker *evc_walker_current;
 /* False if V1 needs a fence after it (tree_wait.h). Set before the first walk. */
 extern bool evc_walker_has_barrier;
 
+/* Whether it does: evc_tree_knows_thread. */
+extern _Thread_local EVC_FOUND_AT_START bool evc_tree_thread_is_known;
+
+bool evc_tree_thread_introduce(void);
+/* True if this thread's walker and the free slots that it keeps are given back when it ends. */
+static inline bool evc_tree_knows_thread(void)
+{
+	return evc_likely(evc_tree_thread_is_known) || evc_tree_thread_introduce();
+}
+/* Gives both back, as the thread's end does. False: it is in a walk. */
+bool evc_tree_thread_leaves(void);
+
 /* Makes a walker for this thread. NULL = out of memory. */
 struct evc_walker *evc_walker_attach(void);
-/* Gives up this thread's walker, as the thread's end does. False: it is in a walk. */
-bool evc_walker_detach(void);
 /* For evc_shutdown, when no walker is left. */
 void evc_walkers_end(void);
 
