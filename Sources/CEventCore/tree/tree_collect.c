@@ -11,8 +11,7 @@
 
 void evc_collector_use_window(struct evc_collector *to)
 {
-	/* Relaxed: only this thread writes it. */
-	struct evc_window *window = atomic_load_explicit(&to->walk->window, memory_order_relaxed);
+	struct evc_window *window = evc_walk_window(to->walk);
 
 	to->handlers = window->handlers;
 	to->objects = evc_window_objects(window);
@@ -346,8 +345,7 @@ enum evc_status evc_collect_first(struct evc_tree_walk *walk, struct evc_node *n
 	walk->is_over = !(scope & EVC_WALK_PROPAGATE) || !may_match(&node->subtree, walk->bit);
 	if (to->count == 0 && walk->is_over)
 		return EVC_EMPTY;
-	/* W4. Release: what the last walk read of its own root. `top` is never dereferenced. */
-	atomic_store_explicit(&walk->top, top, memory_order_relaxed);
+	/* W4. Release: what the last walk read of its own root. */
 	atomic_store_explicit(&walk->root, node, memory_order_release);
 	walk->cached_top = top;
 	walk->cached_root = node;

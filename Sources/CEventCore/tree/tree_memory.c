@@ -3,7 +3,6 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-/* One file, though long: it is one allocator, whose slabs nobody else knows. */
 #include "tree/tree_memory.h"
 
 #include "eventcore/base.h"

@@ -38,19 +38,6 @@ static struct evc_window *first_window(struct evc_tree_walk *walk)
 	return (struct evc_window *)(void *)(walk + 1);
 }
 
-/* Frees windows that were replaced; no other thread reads them any more. */
-static void free_outgrown(struct evc_tree_walk *walk, struct evc_window *outgrown)
-{
-	while (outgrown != NULL) {
-		struct evc_window *next = outgrown->outgrown;
-
-		if (outgrown != first_window(walk))
-			evc_deallocate(outgrown, window_size(outgrown->capacity),
-				       _Alignof(struct evc_window));
-		outgrown = next;
-	}
-}
-
 /* True if it is on a list. The walker's thread. */
 static bool is_present(const struct evc_walker *walker)
 {
@@ -83,14 +70,13 @@ static void destroy(struct evc_walker *walker)
 	/* Relaxed: this thread made them. */
 	walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
 	for (; walk != NULL; walk = inner) {
-		struct evc_window *window =
-			atomic_load_explicit(&walk->window, memory_order_relaxed);
+		struct evc_window *window = evc_walk_window(walk), *outgrown;
 
 		inner = atomic_load_explicit(&walk->inner, memory_order_relaxed);
-		free_outgrown(walk, window->outgrown);
-		if (window != first_window(walk))
-			evc_deallocate(window, window_size(window->capacity),
-				       _Alignof(struct evc_window));
+		for (; window != first_window(walk); window = outgrown) {
+			outgrown = window->outgrown;
+			evc_deallocate(window, window_size(window->capacity), _Alignof(struct evc_window));
+		}
 		evc_deallocate(walk, walk_size(), _Alignof(struct evc_tree_walk));
 	}
 	evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
@@ -241,7 +227,7 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 		.walker = walker,
 		.outer = outer,
 	};
-	/* Release, pairs with walker_holds and find_calling: the walk's fields before its pointer. */
+	/* Release, pairs with walker_holds and first_walk: the walk's fields before its pointer. */
 	atomic_store_explicit(outer == NULL ? &walker->outermost : &outer->inner, walk,
 			      memory_order_release);
 	return walk;
@@ -249,8 +235,7 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 
 bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count)
 {
-	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
-	struct evc_window *larger;
+	struct evc_window *window = evc_walk_window(walk), *larger;
 
 	if (count > UINT32_MAX / 4)
 		return false;
@@ -264,19 +249,5 @@ bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count)
 	/* Release, pairs with threads that reclaim: the handlers before the pointer. */
 	atomic_store_explicit(&walk->window, larger, memory_order_release);
 	return true;
-}
-
-void evc_tree_walk_trim(struct evc_tree_walk *walk)
-{
-	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
-	struct evc_window *outgrown = window->outgrown;
-
-	/* A thread that gets the mutex after this finds only the new window. */
-	if (pthread_mutex_trylock(&evc_tree.mutex) != 0)
-		return;
-	window->outgrown = NULL;
-	evc_tree_unlock();
-	/* Not under the mutex: the allocator is the user's. */
-	free_outgrown(walk, outgrown);
 }
 #endif
