@@ -29,9 +29,9 @@
  * either found or not.
  *
  * Threads: unless a function says otherwise, any thread may call it at any time, also inside a handler and
- * inside `release`. Walks take no lock and wait for no other thread (but where the system has no futex, waking
- * those in evc_handler_remove_and_wait takes a lock for a moment). Changes take one mutex for all trees of the
- * process. Handlers run outside of every lock and read section.
+ * inside `release`. Walks take no lock and wait for no other thread, except for a short lock with which they
+ * wake those who wait for a handler (evc_handler_remove_and_wait). Changes take one mutex for all trees of
+ * the process. Handlers run outside of every lock and read section.
  *
  * Who calls `release(object)`, always outside of all locks and read sections, and exactly once for each
  * handler that was added:

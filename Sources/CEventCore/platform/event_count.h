@@ -31,13 +31,6 @@ struct evc_event_count {
 #endif
 };
 
-/* Of one that needs no open: nobody waits on it with a limit, and it is never closed. */
-#ifdef __linux__
-#define EVC_EVENT_COUNT_INITIALIZER { 0 }
-#else
-#define EVC_EVENT_COUNT_INITIALIZER { 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER }
-#endif
-
 /* The memory is zeroed. False: no resources. */
 bool evc_event_count_open(struct evc_event_count *event_count);
 void evc_event_count_close(struct evc_event_count *event_count);

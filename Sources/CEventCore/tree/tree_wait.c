@@ -6,14 +6,21 @@
 #include "tree/tree_wait.h"
 
 #include "platform/domain.h"
-#include "platform/event_count.h"
 
-/* How often the waiting threads were told to look again. */
-static struct evc_event_count wakes = EVC_EVENT_COUNT_INITIALIZER;
+/* Lock order: no thread holds this mutex and that of the trees at once. */
+static struct {
+	pthread_mutex_t mutex;
+	pthread_cond_t condition;
+	/* How often the waiting threads were told to look again. Under the mutex. */
+	uint64_t wakes;
+} waiting = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
 
 void evc_tree_wake_waiters(void)
 {
-	evc_event_count_advance(&wakes);
+	pthread_mutex_lock(&waiting.mutex);
+	waiting.wakes++;
+	pthread_cond_broadcast(&waiting.condition);
+	pthread_mutex_unlock(&waiting.mutex);
 }
 
 void evc_walk_tell(struct evc_tree_walk *walk)
@@ -23,7 +30,7 @@ void evc_walk_tell(struct evc_tree_walk *walk)
 	/* Relaxed: ordered by the fence, or by V7. */
 	if (!(atomic_load_explicit(&walk->attention, memory_order_relaxed) & EVC_WALK_AWAITED))
 		return;
-	/* Relaxed: V8 releases it. */
+	/* Relaxed: V8 comes after it by the mutex. */
 	atomic_fetch_and_explicit(&walk->attention, (uint8_t)~EVC_WALK_AWAITED,
 				  memory_order_relaxed);
 	evc_tree_wake_waiters();
@@ -32,7 +39,28 @@ void evc_walk_tell(struct evc_tree_walk *walk)
 void evc_tree_forget_waiters(void)
 {
 	/* The threads that slept on it do not exist in the child, but it may remember them. */
-	wakes = (struct evc_event_count)EVC_EVENT_COUNT_INITIALIZER;
+	waiting.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	waiting.condition = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+}
+
+/* V5. */
+static uint64_t take_ticket(void)
+{
+	uint64_t ticket;
+
+	pthread_mutex_lock(&waiting.mutex);
+	ticket = waiting.wakes;
+	pthread_mutex_unlock(&waiting.mutex);
+	return ticket;
+}
+
+/* V9. */
+static void sleep_until_told(uint64_t ticket)
+{
+	pthread_mutex_lock(&waiting.mutex);
+	while (waiting.wakes == ticket)
+		pthread_cond_wait(&waiting.condition, &waiting.mutex);
+	pthread_mutex_unlock(&waiting.mutex);
 }
 
 /* V4, V7. */
@@ -104,8 +132,7 @@ enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler)
 	status = evc_handler_remove(handler);
 	barrier();
 	for (;;) {
-		/* V5. */
-		uint32_t seen = evc_event_count_read(&wakes);
+		uint64_t ticket = take_ticket();
 		bool is_running, is_new;
 
 		evc_tree_lock();
@@ -116,8 +143,7 @@ enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler)
 		evc_tree_unlock();
 		if (!is_running)
 			return status;
-		/* V9. Without a reason it returns early, and this looks again. */
-		evc_event_count_wait(&wakes, seen, EVC_FOREVER);
+		sleep_until_told(ticket);
 	}
 }
 #endif

@@ -9,11 +9,11 @@
  *   V2 read last_removal; if that    relaxed      C  the clock                         exchange, fence
  *      is not as before this was                  E  last_removal = the clock            relaxed
  *      collected, read the state     relaxed      V4 barrier everywhere
- *   V3 awaited? then awaited = 0,                 V5 seen = wakes                          acquire
- *      V8 wakes + 1, wake all        release      V6 under the mutex: which walks are in it? (acquire)
+ *   V3 awaited? then awaited = 0,                 V5 ticket = wakes
+ *      V8 wakes + 1, signal                       V6 under the mutex: which walks are in it? (acquire)
  *                                                    awaited = 1 in those
  *                                                 V7 barrier everywhere; V6 again, until no walk is new
- *                                                 V9 sleep while wakes == seen; then from V5 again
+ *                                                 V9 sleep while wakes == ticket; then from V5 again
  *
  * It does not return too early: V1 and V2 against R, E and V6. Either V6 sees the handler in `calling`, or V4
  * came before V1, and V2 sees E, and then R: no call begins. A thread that finds the handler removed by
@@ -26,17 +26,16 @@
  * calls, the state a line for each; and it changes only with removals, the clock with every change.
  *
  * It does not sleep for ever: V1 and V3 against awaited = 1 and the second V6. Either that V6 sees that the
- * walk has left the handler, or V7 came before V1 of that step, and its V3 sees `awaited`. A V5 that had read
- * the V8 behind that V3 would come after it, and so would the V6 that has found or set `awaited`; so V9 does
- * not sleep, or is woken (event_count.h). All of V6 and V7 is under the mutex, so that a walk that is not new
- * was asked before this V7, and not by a thread whose own V7 is still to come.
+ * walk has left the handler, or V7 came before V1 of that step, and its V3 sees `awaited`; then V8 comes
+ * after V5, and V9 does not sleep or is woken. All of V6 and V7 is under the mutex, so that a walk that is
+ * not new was asked before this V7, and not by a thread whose own V7 is still to come.
  *
  * A barrier everywhere takes effect on the other threads between two of their instructions; a compiler
  * barrier keeps V1 in its place. Where the system has no such barrier, V4 and V7 are fences, and the walk
  * executes a fence after V1: `attention` then always has EVC_WALK_CAREFUL.
  *
- * Progress: V3 is wait-free unless a thread waits, which it then wakes. Tests/Models/tree_wait.pml models all
- * of this.
+ * Progress: V3 is wait-free unless a thread waits; then it takes the mutex of the waiting threads, which is
+ * held for a few instructions only. Tests/Models/tree_wait.pml models all of this.
  */
 #ifndef EVC_TREE_WAIT_H
 #define EVC_TREE_WAIT_H
