@@ -248,8 +248,8 @@ struct evc_walk {
  *
  * Threads: any; the walk belongs to this thread. A walk that begins inside a handler must end before the
  * outer walk goes on. `node` must not end before this call returns. Progress: lock-free once warm, without
- * allocation: it climbs from the node to the root, and repeats a part of that only if a node on the way was
- * moved meanwhile. Ownership: the caller ends `*out` with evc_walk_end. Errors: EVC_EMPTY if no handler
+ * allocation: it climbs from the node to the root, and repeats that only if a node on the way was moved or
+ * detached meanwhile. Ownership: the caller ends `*out` with evc_walk_end. Errors: EVC_EMPTY if no handler
  * matches; EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT. After an error there is no walk.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key,

@@ -16,7 +16,6 @@
 #include "platform/allocator.h"
 #include "platform/domain.h"
 #include "scheduler/scheduler_private.h"
-#include "tree/tree_memory.h"
 #include "tree/tree_reclaim.h"
 #include "tree/tree_walker.h"
 
@@ -29,9 +28,8 @@ enum evc_status evc_unregister_thread(void)
 {
 	/* A record that is given up although a walk is under way is made anew. */
 	if (evc_consumed_current != NULL || evc_domain_is_reclaiming() || evc_scheduler_is_thread() ||
-	    !evc_thread_record_detach() || !evc_walker_detach())
+	    !evc_thread_record_detach() || !evc_tree_thread_leaves())
 		return EVC_NOT_PERMITTED;
-	evc_tree_give_back();
 	return EVC_OK;
 }
 
@@ -67,7 +65,6 @@ enum evc_status evc_shutdown(void)
 		evc_schedulers_join_last();
 		evc_domain_end();
 		evc_thread_records_end();
-		evc_tree_memory_end();
 		evc_walkers_end();
 	} else {
 		status = EVC_NOT_PERMITTED;

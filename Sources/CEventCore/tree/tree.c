@@ -78,8 +78,7 @@ void evc_tree_add_bits(struct evc_node *node, uint64_t bits)
 /* The bits of the node's own handlers; false if there are too many to look at. */
 static bool handler_bits(const struct evc_node *node, uint64_t *own, uint64_t *subtree)
 {
-	struct evc_handler *handler =
-		atomic_load_explicit(&node->first_handler, memory_order_relaxed);
+	struct evc_handler *handler = evc_node_first_handler(node);
 	unsigned count = 0;
 
 	for (*own = *subtree = 0; handler != NULL; count++) {
@@ -88,7 +87,7 @@ static bool handler_bits(const struct evc_node *node, uint64_t *own, uint64_t *s
 		*own |= evc_tree_bit(handler->key);
 		if (handler->item.modes & EVC_HANDLER_PROPAGATE)
 			*subtree |= evc_tree_bit(handler->key);
-		handler = atomic_load_explicit(&handler->next, memory_order_relaxed);
+		handler = evc_handler_next(handler);
 	}
 	return true;
 }

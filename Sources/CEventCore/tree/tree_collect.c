@@ -11,8 +11,7 @@
 
 void evc_collector_use_window(struct evc_collector *to)
 {
-	/* Relaxed: only this thread writes it. */
-	struct evc_window *window = atomic_load_explicit(&to->walk->window, memory_order_relaxed);
+	struct evc_window *window = evc_walk_window(to->walk);
 
 	to->handlers = window->handlers;
 	to->objects = evc_window_objects(window);
@@ -105,30 +104,9 @@ static void reverse(struct evc_collector *to, uint32_t from, uint32_t end)
 	}
 }
 
-/* The link by which a node is a child, or NULL. */
-static inline struct evc_link *find_link(const struct evc_node *node, uint64_t *stamp)
-{
-	/* L. */
-	struct evc_link *link = atomic_load_explicit(&node->link, memory_order_acquire);
-
-	while (link != NULL) {
-		struct evc_link *old = link;
-
-		/* Acquire: pairs with mark_unlinked and evc_tree_retire (tree.c, tree_reclaim.c). */
-		*stamp = atomic_load_explicit(&link->item.stamp, memory_order_acquire);
-		if (evc_likely(!(*stamp & EVC_UNLINKED)))
-			return link;
-		/* If there is another link, the node was moved, not detached. */
-		link = atomic_load_explicit(&node->link, memory_order_acquire);
-		if (link == old)
-			return NULL;
-	}
-	return NULL;
-}
-
 /*
- * Collects from a node up to its root, `*top`. EVC_COLLECT_AGAIN: a link was added after the start; the walk
- * begins again, with that link.
+ * Collects from a node up to its root, `*top`. EVC_COLLECT_AGAIN: a link was added or removed after the
+ * start; the walk begins again, with the time of that.
  */
 static inline __attribute__((always_inline)) enum evc_collected
 climb_in(struct evc_collector *to, struct evc_node *node, uint8_t phase, struct evc_node **top)
@@ -139,7 +117,7 @@ climb_in(struct evc_collector *to, struct evc_node *node, uint8_t phase, struct 
 	for (;;) {
 		uint32_t group = to->count;
 		struct evc_link *link;
-		uint64_t stamp;
+		uint64_t time;
 
 		if (phase != 0 && may_match(&node->own, to->walk->bit)) {
 			if (!visit(to, node))
@@ -147,14 +125,13 @@ climb_in(struct evc_collector *to, struct evc_node *node, uint8_t phase, struct 
 			if (phase == EVC_WALK_CAPTURE)
 				reverse(to, group, to->count);
 		}
-		link = find_link(node, &stamp);
-		if (link == NULL)
-			break;
-		if (evc_unlikely(stamp > to->start)) {
-			/* All of that change is visible, so that its time can be the start. */
-			to->start = stamp;
+		link = evc_climb_link(node, &time);
+		if (evc_unlikely(time > to->start)) {
+			to->start = time;
 			return EVC_COLLECT_AGAIN;
 		}
+		if (link == NULL)
+			break;
 		node = link->parent;
 	}
 	if (phase == EVC_WALK_CAPTURE)
@@ -342,25 +319,20 @@ enum evc_collected evc_collect_chunk(struct evc_tree_walk *walk, struct evc_coll
 enum evc_status evc_collect_first(struct evc_tree_walk *walk, struct evc_node *node,
 				     uint32_t scope, struct evc_collector *to)
 {
-	struct evc_node *top, *captured;
+	struct evc_node *top;
 	enum evc_collected outcome;
 
 	do {
 		to->count = 0;
 		outcome = EVC_COLLECTED_ALL;
-		top = captured = NULL;
+		top = NULL;
 		if (scope & EVC_WALK_CAPTURE)
-			outcome = climb(to, node, EVC_WALK_CAPTURE, &captured);
+			outcome = climb(to, node, EVC_WALK_CAPTURE, &top);
 		walk->capture_end = to->count;
-		if (outcome == EVC_COLLECTED_ALL && (scope & EVC_WALK_RAISE))
-			outcome = climb(to, node, EVC_WALK_RAISE, &top);
-		else if (outcome == EVC_COLLECTED_ALL && captured == NULL && !(scope & EVC_WALK_FROM_HERE))
-			outcome = climb(to, node, 0, &top);
-		else
-			top = captured;
-		/* It was detached between the two climbs: repeat them. */
-		if (outcome == EVC_COLLECTED_ALL && captured != NULL && captured != top)
-			outcome = EVC_COLLECT_AGAIN;
+		/* A second climb with the same start comes by the same way. */
+		if (outcome == EVC_COLLECTED_ALL &&
+		    ((scope & EVC_WALK_RAISE) || (top == NULL && !(scope & EVC_WALK_FROM_HERE))))
+			outcome = climb(to, node, scope & EVC_WALK_RAISE, &top);
 	} while (evc_unlikely(outcome == EVC_COLLECT_AGAIN));
 	if (evc_unlikely(outcome == EVC_COLLECT_NO_MEMORY))
 		return EVC_OUT_OF_MEMORY;
@@ -373,8 +345,7 @@ enum evc_status evc_collect_first(struct evc_tree_walk *walk, struct evc_node *n
 	walk->is_over = !(scope & EVC_WALK_PROPAGATE) || !may_match(&node->subtree, walk->bit);
 	if (to->count == 0 && walk->is_over)
 		return EVC_EMPTY;
-	/* W4. Release: what the last walk read of its own root. `top` is never dereferenced. */
-	atomic_store_explicit(&walk->top, top, memory_order_relaxed);
+	/* W4. Release: what the last walk read of its own root. */
 	atomic_store_explicit(&walk->root, node, memory_order_release);
 	walk->cached_top = top;
 	walk->cached_root = node;

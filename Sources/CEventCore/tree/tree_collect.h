@@ -44,6 +44,25 @@ static inline bool evc_link_came_later(const struct evc_link *link, uint64_t sta
 	return atomic_load_explicit(&link->item.stamp, memory_order_relaxed) > start;
 }
 
+/*
+ * The link by which a node is a child, or NULL, and the time since when that is so.
+ *
+ * A climb that finds no later time than `start` comes by the way of that moment: each of its links was added
+ * before and in place when it was read, and where the way ends, the node has had no parent since. Otherwise all
+ * of that change is visible, and the climb begins again with its time as the start.
+ */
+static inline struct evc_link *evc_climb_link(const struct evc_node *node, uint64_t *time)
+{
+	/* L. */
+	struct evc_link *link = atomic_load_explicit(&node->link, memory_order_acquire);
+	/* Acquire: pairs with mark_unlinked and evc_tree_retire (tree.c, tree_reclaim.c). */
+	uint64_t stamp = link != NULL ? atomic_load_explicit(&link->item.stamp, memory_order_acquire)
+				      : EVC_UNLINKED;
+
+	*time = stamp & ~EVC_UNLINKED;
+	return evc_likely(!(stamp & EVC_UNLINKED)) ? link : NULL;
+}
+
 /* True if a node is under `root` by links older than the walk. Adds the climb's length to `*steps`. */
 static inline bool evc_node_is_under(const struct evc_tree_walk *walk, struct evc_node *node,
 				     const struct evc_node *root, const struct evc_node *known,

@@ -3,39 +3,32 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
+#include "tree/tree_collect.h"
 #include "tree/tree_reclaim.h"
-#include "tree/tree_walker.h"
 
-/*
- * The number of nodes above this one at one moment since `start`. In a section, or under the mutex.
- *
- * Each link on the way was added before `start` and in place when it was read: all of them were in place when
- * the first one was read. Where the way ends, the node has had no parent since `start`. If a link was added
- * or removed later, all of that change is visible, and the climb begins again with its time.
- */
+/* The number of nodes above this one at one moment since `start`. In a section, or under the mutex. */
 static size_t climb(const struct evc_node *from, uint64_t start)
 {
 	const struct evc_node *node = from;
 	size_t depth = 0;
 
 	for (;;) {
-		/* L. */
-		struct evc_link *link = atomic_load_explicit(&node->link, memory_order_acquire);
-		uint64_t stamp, time;
+		struct evc_link *link;
+		uint64_t time;
 
-		/* Relaxed: visible together with its link's stamp (evc_node_end). */
-		if (link == NULL ||
-		    (node == from &&
-		     atomic_load_explicit(&from->first_link.item.state, memory_order_relaxed) != 0))
-			return depth;
-		/* Acquire: pairs with mark_unlinked and evc_tree_retire (tree.c, tree_reclaim.c). */
-		stamp = atomic_load_explicit(&link->item.stamp, memory_order_acquire);
-		time = stamp & ~EVC_UNLINKED;
+		/*
+		 * Then its link may be gone. Relaxed: whoever sees the end during the climb finds a later time
+		 * of the link (evc_node_end), and this when it begins again.
+		 */
+		if (node == from &&
+		    atomic_load_explicit(&from->first_link.item.state, memory_order_relaxed) != 0)
+			return 0;
+		link = evc_climb_link(node, &time);
 		if (evc_unlikely(time > start)) {
 			start = time;
 			node = from;
 			depth = 0;
-		} else if (stamp & EVC_UNLINKED) {
+		} else if (link == NULL) {
 			return depth;
 		} else {
 			node = link->parent;

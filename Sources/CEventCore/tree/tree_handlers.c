@@ -59,7 +59,7 @@ enum evc_status evc_node_add_handler(struct evc_node *node, uint64_t key, uint8_
 static void retire(struct evc_handler *handler, uint64_t now)
 {
 	struct evc_handler *previous = (struct evc_handler *)handler->item.previous;
-	struct evc_handler *next = atomic_load_explicit(&handler->next, memory_order_relaxed);
+	struct evc_handler *next = evc_handler_next(handler);
 	struct evc_node *node = handler->node;
 
 	/* Relaxed: R publishes it, for evc_handler_is_active. */
@@ -93,9 +93,8 @@ size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t mod
 
 	evc_tree_lock();
 	now = evc_tree_now();
-	handler = atomic_load_explicit(&node->first_handler, memory_order_relaxed);
-	for (; handler != NULL; handler = next) {
-		next = atomic_load_explicit(&handler->next, memory_order_relaxed);
+	for (handler = evc_node_first_handler(node); handler != NULL; handler = next) {
+		next = evc_handler_next(handler);
 		if ((key != 0 && handler->key != key) || (modes != 0 && (handler->item.modes & modes) == 0))
 			continue;
 		retire(handler, now);

@@ -3,12 +3,12 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-/* One file, though long: it is one allocator, whose slabs nobody else knows. */
 #include "tree/tree_memory.h"
 
 #include "eventcore/base.h"
 #include "platform/allocator.h"
 #include "platform/compiler.h"
+#include "tree/tree_walker.h"
 
 #ifdef EVC_ADDRESS_SANITIZER
 void *evc_tree_allocate(size_t size)
@@ -22,10 +22,6 @@ void evc_tree_free(void *memory, size_t size)
 }
 
 void evc_tree_give_back(void)
-{
-}
-
-void evc_tree_memory_end(void)
 {
 }
 #else
@@ -59,10 +55,11 @@ struct slab {
 struct pool {
 	/* Held together with no other mutex. */
 	pthread_mutex_t mutex;
-	/* Slabs with free slots; those without a used slot are at the end. */
-	struct slab *first, *last;
-	/* How many of those have no used slot, and how many slots are in use. */
-	size_t empty, used;
+	/* Slabs with used and free slots; slabs without a used slot, and how many these are. */
+	struct slab *partial, *empty;
+	size_t empty_count;
+	/* How many slots are in use. */
+	size_t used;
 	/* The logarithm of the slots' size, and how many a slab has. */
 	const uint32_t shift, slots;
 };
@@ -81,10 +78,6 @@ struct kept {
 };
 
 static _Thread_local struct kept kept[SIZES];
-static _Thread_local bool will_give_back;
-static pthread_once_t key_once = PTHREAD_ONCE_INIT;
-static pthread_key_t key;
-static bool key_available;
 
 static_assert(sizeof(struct slab) <= EVC_TREE_SLAB_HEADER, "the first slot begins behind it");
 static_assert(EVC_TREE_SMALL == 1 << 6 && EVC_TREE_LARGE == 1 << 7, "see pools");
@@ -99,31 +92,35 @@ static struct slab *slab_of(const void *slot)
 	return (struct slab *)((uintptr_t)slot & ~(uintptr_t)(EVC_TREE_SLAB - 1));
 }
 
-static bool has_free(const struct pool *pool, const struct slab *slab)
-{
-	return slab->used < pool->slots;
-}
-
-static void unlink_slab(struct pool *pool, struct slab *slab)
-{
-	*(slab->previous != NULL ? &slab->previous->next : &pool->first) = slab->next;
-	*(slab->next != NULL ? &slab->next->previous : &pool->last) = slab->previous;
-}
-
-static void link_first(struct pool *pool, struct slab *slab)
+static void push(struct slab **list, struct slab *slab)
 {
 	slab->previous = NULL;
-	slab->next = pool->first;
-	*(slab->next != NULL ? &slab->next->previous : &pool->last) = slab;
-	pool->first = slab;
+	slab->next = *list;
+	if (slab->next != NULL)
+		slab->next->previous = slab;
+	*list = slab;
 }
 
-static void link_last(struct pool *pool, struct slab *slab)
+static void drop(struct slab **list, struct slab *slab)
 {
-	slab->next = NULL;
-	slab->previous = pool->last;
-	*(slab->previous != NULL ? &slab->previous->next : &pool->first) = slab;
-	pool->last = slab;
+	*(slab->previous != NULL ? &slab->previous->next : list) = slab->next;
+	if (slab->next != NULL)
+		slab->next->previous = slab->previous;
+}
+
+static void push_empty(struct pool *pool, struct slab *slab)
+{
+	push(&pool->empty, slab);
+	pool->empty_count++;
+}
+
+static struct slab *pop_empty(struct pool *pool)
+{
+	struct slab *slab = pool->empty;
+
+	drop(&pool->empty, slab);
+	pool->empty_count--;
+	return slab;
 }
 
 static void init_slab(const struct pool *pool, struct slab *slab)
@@ -138,15 +135,19 @@ static void init_slab(const struct pool *pool, struct slab *slab)
 	}
 }
 
-/* Takes up to a batch of slots from the first slab, in the order of their addresses. */
+/* Takes up to a batch of slots of one slab, which there is, in the order of their addresses. */
 static void take(struct pool *pool, struct kept *to)
 {
-	struct slab *slab = pool->first;
-	char *slots = (char *)slab + EVC_TREE_SLAB_HEADER;
+	struct slab *slab = pool->partial;
 	struct slot **end = &to->first;
 	uint32_t count = 0;
+	char *slots;
 
-	pool->empty -= slab->used == 0;
+	if (slab == NULL) {
+		slab = pop_empty(pool);
+		push(&pool->partial, slab);
+	}
+	slots = (char *)slab + EVC_TREE_SLAB_HEADER;
 	for (; count < EVC_TREE_BATCH && slab->used + count < pool->slots; slab->first++) {
 		uint64_t *word = &slab->free[slab->first];
 
@@ -163,8 +164,8 @@ static void take(struct pool *pool, struct kept *to)
 	to->count = count;
 	slab->used += count;
 	pool->used += count;
-	if (!has_free(pool, slab))
-		unlink_slab(pool, slab);
+	if (slab->used == pool->slots)
+		drop(&pool->partial, slab);
 }
 
 /* Marks a slot as free. */
@@ -188,31 +189,17 @@ static struct slab *give(struct pool *pool, struct slot *slots)
 		struct slab *slab = slab_of(slot);
 
 		slots = slot->next;
-		if (!has_free(pool, slab))
-			link_first(pool, slab);
+		if (slab->used == pool->slots)
+			push(&pool->partial, slab);
 		give_slot(pool, slab, slot);
 		pool->used--;
-		if (--slab->used > 0)
-			continue;
-		unlink_slab(pool, slab);
-		if (pool->empty >= EVC_TREE_SPARE) {
-			slab->next = dead;
-			dead = slab;
-		} else {
-			pool->empty++;
-			link_last(pool, slab);
+		if (--slab->used == 0) {
+			drop(&pool->partial, slab);
+			push_empty(pool, slab);
 		}
 	}
-	if (pool->used == 0) {
-		while (pool->first != NULL) {
-			struct slab *slab = pool->first;
-
-			unlink_slab(pool, slab);
-			slab->next = dead;
-			dead = slab;
-		}
-		pool->empty = 0;
-	}
+	while (pool->empty_count > (pool->used > 0 ? EVC_TREE_SPARE : 0))
+		push(&dead, pop_empty(pool));
 	return dead;
 }
 
@@ -234,7 +221,7 @@ static void give_back(struct pool *pool, struct slot *slots)
 static bool refill(struct pool *pool, struct kept *to)
 {
 	pthread_mutex_lock(&pool->mutex);
-	if (pool->first == NULL) {
+	if (pool->partial == NULL && pool->empty == NULL) {
 		struct slab *slab;
 
 		/* Not under the mutex: the allocator is the user's. */
@@ -244,8 +231,7 @@ static bool refill(struct pool *pool, struct kept *to)
 			return false;
 		init_slab(pool, slab);
 		pthread_mutex_lock(&pool->mutex);
-		link_last(pool, slab);
-		pool->empty++;
+		push_empty(pool, slab);
 	}
 	take(pool, to);
 	pthread_mutex_unlock(&pool->mutex);
@@ -254,7 +240,6 @@ static bool refill(struct pool *pool, struct kept *to)
 
 void evc_tree_give_back(void)
 {
-	will_give_back = false;
 	for (unsigned i = 0; i < SIZES; i++) {
 		struct slot *slots = kept[i].first;
 
@@ -262,36 +247,6 @@ void evc_tree_give_back(void)
 		if (slots != NULL)
 			give_back(&pools[i], slots);
 	}
-}
-
-/* The thread ends. A later destructor may end nodes; then this one is called again. */
-static void at_thread_end(void *unused)
-{
-	(void)unused;
-	evc_tree_give_back();
-}
-
-void evc_tree_memory_end(void)
-{
-	if (key_available)
-		pthread_key_delete(key);
-	key_available = false;
-	key_once = (pthread_once_t)PTHREAD_ONCE_INIT;
-}
-
-static void make_key(void)
-{
-	key_available = pthread_key_create(&key, at_thread_end) == 0;
-}
-
-/* True if the thread may keep slots: only if they are given back when it ends. */
-static bool may_keep(void)
-{
-	if (evc_likely(will_give_back))
-		return true;
-	pthread_once(&key_once, make_key);
-	will_give_back = key_available && pthread_setspecific(key, &will_give_back) == 0;
-	return will_give_back;
 }
 
 void *evc_tree_allocate(size_t size)
@@ -310,7 +265,7 @@ void *evc_tree_allocate(size_t size)
 	slot = kept[i].first;
 	kept[i].first = slot->next;
 	kept[i].count--;
-	if (evc_unlikely(!may_keep()))
+	if (evc_unlikely(!evc_tree_knows_thread()))
 		evc_tree_give_back();
 	return slot;
 }
@@ -320,7 +275,7 @@ void evc_tree_free(void *memory, size_t size)
 	struct kept *to = &kept[index_of(size)];
 	struct slot *slot = memory;
 
-	if (evc_unlikely(!may_keep())) {
+	if (evc_unlikely(!evc_tree_knows_thread())) {
 		slot->next = NULL;
 		give_back(&pools[index_of(size)], slot);
 		return;

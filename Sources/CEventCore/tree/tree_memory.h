@@ -2,23 +2,17 @@
 /* Copyright the EventCore authors */
 /*
  * The memory of nodes, links and handlers: slabs of slots of one size, so that those of a tree are close
- * together, whatever else the program has on its heap, each on cache lines of its own. Measured:
- * Documentation/Choices.md.
- *
- * A thread keeps some free slots of each size for itself. It takes slots from the slabs, and gives them back,
- * EVC_TREE_BATCH at a time, under a mutex. What it keeps goes back when it ends.
+ * together, each on cache lines of its own. A thread keeps some free slots of each size, which go back when it
+ * ends; it takes them from the slabs, and gives them back, EVC_TREE_BATCH at a time, under a mutex.
  *
  * When memory goes back to the allocator: a slab whose slots are all free, if there are EVC_TREE_SPARE such
  * slabs of that size already (16 MiB: the C library keeps as much, and more; new pages cost 60 ns a node);
  * and all of them when no slot of that size is in use. A slot that a thread keeps counts as in use.
  *
- * Why not the slab pools that envelopes come from (memory/slab.h)? They are made for slots that one thread
- * takes and another gives back; trees mostly free where they allocate, which takes half as long here
- * (Documentation/Choices.md). Besides, those pools give memory back by the clock, on the callback thread,
- * which a program that has only trees never starts; and under AddressSanitizer they keep the head of a freed
- * slot readable for a grace period, which would hide a use of a freed node.
- *
- * Under AddressSanitizer each slot is a block of its own, so that it detects a use after the release.
+ * Why not the slab pools of envelopes (memory/slab.h)? They are made for slots that one thread takes and
+ * another gives back; trees mostly free where they allocate, which takes half as long here. And they give
+ * memory back by the clock, on a thread that a program of trees never starts. Measured:
+ * Documentation/Choices.md. Under AddressSanitizer each slot is a block of its own.
  *
  * Threads: any; a slot may be freed by another thread than the one that took it. Progress: wait-free from
  * what the thread keeps; otherwise blocking, and the allocator, which is called without the mutex. Ownership:
@@ -43,8 +37,5 @@ void evc_tree_free(void *memory, size_t size);
 
 /* Gives back the free slots that the calling thread keeps. */
 void evc_tree_give_back(void);
-
-/* For evc_shutdown, when no slot is in use. */
-void evc_tree_memory_end(void);
 
 #endif

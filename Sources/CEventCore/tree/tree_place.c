@@ -16,8 +16,7 @@
 static uint32_t find_lost(const struct evc_tree_walk *walk, const struct evc_handler *handler,
 			  uint32_t index)
 {
-	/* Relaxed: only this thread writes them. */
-	const struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
+	const struct evc_window *window = evc_walk_window(walk);
 	struct evc_node *node = handler->node;
 
 	if (walk->head.phase == EVC_WALK_CAPTURE)
@@ -68,9 +67,10 @@ static __attribute__((noinline, cold)) bool is_in_place(struct evc_tree_walk *wa
 	uint64_t changes;
 	bool is_there;
 
-	root = atomic_load_explicit(walk->head.phase == EVC_WALK_PROPAGATE ? &walk->root
-									   : &walk->top,
-				    memory_order_relaxed);
+	/* Relaxed: this thread wrote it. */
+	root = walk->head.phase == EVC_WALK_PROPAGATE
+		       ? atomic_load_explicit(&walk->root, memory_order_relaxed)
+		       : walk->cached_top;
 	do {
 		uint64_t clock;
 

@@ -33,23 +33,21 @@
  *   handler->parts             fetch-or (acq_rel), any thread     -
  *   all else of node, link     read, write                        -
  *
- * Why a walk misses nothing that stays in place: new siblings and handlers are added last, so that the order
- * of the others never changes. What is removed keeps its `next`, so that a walk that stands on it comes back
- * to the list and to everything that followed. A node that is attached again gets another link, so that a
- * walk that stands on the old link is not led into another list. A walk therefore also comes back to a link
- * that it went down by, and goes on behind it, even if that link was removed meanwhile; and it need not come
- * back to a link that had no `next` then, since everything added behind that is later than the walk. If it
- * has not noted these links (it goes on from the position of the last chunk, or there were too many), it
- * climbs by node->link. If a link found there was added after the walk began, or is unlinked, an ancestor of
- * the position was moved or detached during the walk, and this part of it is repeated (tree_collect.c).
+ * Why a walk misses nothing that stays in place: new siblings and handlers are added last, so that the others
+ * keep their order. What is removed keeps its `next`, so that a walk that stands on it, or went down by it,
+ * comes back to the list and to everything that followed; to a link without `next` it need not come back,
+ * since what is added behind it is later than the walk. A node that is attached again gets another link, so
+ * that a walk on the old one is not led into another list. Where the walk has not noted its way (it goes on
+ * from the last chunk, or there were too many links), it climbs by node->link. If a link there is later than
+ * the walk, or unlinked, an ancestor was moved or detached meanwhile, and this part is repeated.
  *
  * Why it finds nothing too early: C follows L in the writer. A walk that read the clock before C skips the
  * link by S; one that read it afterwards sees all of the change, masks included.
  *
  * Masks: a bit for each hash of a key. `own` covers all handlers of the node, `subtree` the propagate
- * handlers of the node and of all nodes below it; a superfluous bit only costs time. Bits are added upwards
- * at once. They are removed where that is cheap: for up to EVC_MASK_LEVELS levels, of nodes with up to
- * EVC_MASK_CHILDREN children. Measured: Documentation/Choices.md.
+ * handlers of the node and of all below it; a superfluous bit only costs time. Bits are added upwards at once,
+ * and removed where that is cheap: up to EVC_MASK_LEVELS levels, of nodes with up to EVC_MASK_CHILDREN
+ * children. Measured: Documentation/Choices.md.
  *
  * Lock order: the mutex is innermost; only the C library is called under it.
  */

@@ -60,8 +60,6 @@ static bool hold(const struct items *items, struct evc_tree_item *held, bool mar
 static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, const struct items *items,
 		       bool marks)
 {
-	/* Relaxed: the word says what was published; dereferenced only through existing links. */
-	struct evc_node *top = atomic_load_explicit(&walk->top, memory_order_relaxed);
 	/* Acquire: pairs with W4, all reads of the link that the walk stood on before. */
 	struct evc_link *position = atomic_load_explicit(&walk->position, memory_order_acquire);
 	/* A handler that removes itself is the first of its chunk, however long that is. */
@@ -76,8 +74,6 @@ static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, const 
 	if (items->are_links)
 		return any;
 	any |= hold(items, &root->first_link.item, marks);
-	if (top != NULL && top != root)
-		any |= hold(items, &top->first_link.item, marks);
 	/* Acquire: the calls before `current`, the handlers before `published`. In this order: see tree_walker.h. */
 	current = atomic_load_explicit(&walk->current, memory_order_acquire);
 	published = atomic_load_explicit(&walk->published, memory_order_acquire);

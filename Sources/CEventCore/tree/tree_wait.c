@@ -71,29 +71,22 @@ static void barrier(void)
 		atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* The innermost-going walk, from `walk` inwards, that is inside the handler, or NULL. */
-static struct evc_tree_walk *find_calling(struct evc_tree_walk *walk,
-					  const struct evc_handler *handler)
-{
-	/*
-	 * Acquire: pair with V1 of the next call, or the walk's end: what the handler did; and with
-	 * evc_walker_add_walk.
-	 */
-	while (walk != NULL &&
-	       atomic_load_explicit(&walk->calling, memory_order_acquire) != handler)
-		walk = atomic_load_explicit(&walk->inner, memory_order_acquire);
-	return walk;
-}
-
-static struct evc_tree_walk *outermost(struct evc_walker *walker)
+static struct evc_tree_walk *first_walk(struct evc_walker *walker)
 {
 	/* Acquire: pairs with evc_walker_add_walk, as in walker_holds. */
 	return atomic_load_explicit(&walker->outermost, memory_order_acquire);
 }
 
-bool evc_walker_is_calling(struct evc_walker *walker, const struct evc_handler *handler)
+static struct evc_tree_walk *next_walk(struct evc_tree_walk *walk)
 {
-	return find_calling(outermost(walker), handler) != NULL;
+	/* Acquire: as in first_walk. */
+	return atomic_load_explicit(&walk->inner, memory_order_acquire);
+}
+
+static bool is_calling(struct evc_tree_walk *walk, const struct evc_handler *handler)
+{
+	/* Acquire: pairs with V1 of the next call, or the walk's end: what the handler did. */
+	return atomic_load_explicit(&walk->calling, memory_order_acquire) == handler;
 }
 
 /* V6: asks each walk that is inside the handler to tell when it leaves it. Under the mutex. */
@@ -103,20 +96,29 @@ static bool ask_walks(const struct evc_handler *handler, bool *any_is_new)
 
 	*any_is_new = false;
 	for (struct evc_walker *walker = evc_walkers(); walker != NULL; walker = walker->next) {
-		struct evc_tree_walk *walk = find_calling(outermost(walker), handler);
-
-		for (; walk != NULL;
-		     walk = find_calling(atomic_load_explicit(&walk->inner, memory_order_acquire),
-					 handler)) {
-			/* Relaxed: ordered by V7. */
-			uint8_t before = atomic_fetch_or_explicit(
-				&walk->attention, EVC_WALK_AWAITED, memory_order_relaxed);
-
+		for (struct evc_tree_walk *walk = first_walk(walker); walk != NULL; walk = next_walk(walk)) {
+			if (!is_calling(walk, handler))
+				continue;
 			any = true;
-			*any_is_new |= !(before & EVC_WALK_AWAITED);
+			/* Relaxed: ordered by V7. */
+			*any_is_new |= !(atomic_fetch_or_explicit(&walk->attention, EVC_WALK_AWAITED,
+								  memory_order_relaxed) &
+					 EVC_WALK_AWAITED);
 		}
 	}
 	return any;
+}
+
+/* True if this thread is inside the handler. */
+static bool is_inside(const struct evc_handler *handler)
+{
+	struct evc_walker *walker = evc_walker_current;
+
+	for (struct evc_tree_walk *walk = walker != NULL ? first_walk(walker) : NULL; walk != NULL;
+	     walk = next_walk(walk))
+		if (is_calling(walk, handler))
+			return true;
+	return false;
 }
 
 enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler)
@@ -125,7 +127,7 @@ enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler)
 
 	if (handler == NULL)
 		return EVC_INVALID_ARGUMENT;
-	if (evc_walker_current != NULL && evc_walker_is_calling(evc_walker_current, handler))
+	if (is_inside(handler))
 		return EVC_NOT_PERMITTED;
 	status = evc_handler_remove(handler);
 	barrier();

@@ -48,9 +48,6 @@ void evc_tree_wake_waiters(void);
 /* For a child of fork, in which no thread waits. */
 void evc_tree_forget_waiters(void);
 
-/* True if a walk of this walker is inside the handler. The walker's thread, or under the mutex. */
-bool evc_walker_is_calling(struct evc_walker *walker, const struct evc_handler *handler);
-
 /* V3, if the walk may have been asked to tell. The walk's thread. */
 void evc_walk_tell(struct evc_tree_walk *walk);
 

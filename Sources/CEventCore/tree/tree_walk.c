@@ -5,16 +5,15 @@
  * called: 16 bytes each, with its object, in the order of the walk.
  *
  * The handlers on the path to the root are collected at the beginning, all at once. The propagation goes on
- * where the last chunk ended if that node is still where it was: either the clock says that nothing has
- * changed since, or a climb to the root finds only links that are older than the walk. Otherwise it goes
- * through the tree again and skips the handlers that were called, which are a prefix of those that it meets:
- * what stays keeps its order, and what was added since is skipped by its stamp. One forward search in the
- * window finds them. Chunks grow after that, up to a limit, since the repetition costs as much as was called,
- * while the handlers of a chunk cannot be freed.
+ * where the last chunk ended if that node is still where it was: nothing has changed since, or a climb to the
+ * root finds only links that are older than the walk. Otherwise it goes through the tree again and skips the
+ * handlers that were called, which are a prefix of those that it meets, by one forward search in the window.
+ * Chunks grow after that, up to a limit, since the repetition costs as much as was called, while the handlers
+ * of a chunk cannot be freed.
  *
- * What a walk has collected stays in the window when it ends, also if it is nothing. The next walk of this
- * thread with the same node, key and scope uses it again, chunk by chunk, as long as the clock says that no
- * tree has changed since; only what is published is held in between. Measured: Documentation/Choices.md.
+ * What a walk has collected stays in the window when it ends, also if it is nothing. The thread's next walk
+ * with the same node, key and scope uses it again, chunk by chunk, as long as the clock says that no tree has
+ * changed since; only what is published is held in between. Measured: Documentation/Choices.md.
  * One file, though long: beginning, going on and ending keep the same window and what it publishes.
  */
 #include "platform/config.h"
@@ -46,8 +45,7 @@ static __attribute__((noinline)) void fetch_ahead(struct evc_window *window, uin
 /* Takes the next chunk from the cache, from `from` on; returns its end. While collecting, if it is valid. */
 static uint32_t take_cached(struct evc_tree_walk *walk, uint32_t from)
 {
-	/* Relaxed: only this thread writes it. */
-	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
+	struct evc_window *window = evc_walk_window(walk);
 	struct evc_handler **handlers = window->handlers;
 	struct evc_link *position = walk->cached_position;
 	uint32_t end = from + EVC_CACHED_CHUNK;
@@ -82,30 +80,26 @@ static bool has_cached(const struct evc_tree_walk *walk)
 	       atomic_load_explicit(&evc_tree.clock, memory_order_relaxed);
 }
 
-/* Shows a part of the window to the caller. */
-static void show(struct evc_tree_walk *walk, uint32_t from, uint32_t to, uint32_t phase)
+/* Shows the caller what is next of the chunk, up to the end of its phase. */
+static void show_next(struct evc_tree_walk *walk)
 {
-	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
+	struct evc_window *window = evc_walk_window(walk);
+	/* Relaxed: only this thread writes them. */
+	uint32_t from = atomic_load_explicit(&walk->current, memory_order_relaxed);
+	uint32_t end = atomic_load_explicit(&walk->published, memory_order_relaxed);
 
+	walk->head.phase = EVC_WALK_PROPAGATE;
+	if (from < walk->capture_end) {
+		walk->head.phase = EVC_WALK_CAPTURE;
+		end = walk->capture_end;
+	} else if (from < walk->raise_end) {
+		walk->head.phase = EVC_WALK_RAISE;
+		end = walk->raise_end;
+	}
 	walk->chunk = from;
 	walk->head.handlers = &window->handlers[from];
 	walk->head.objects = &evc_window_objects(window)[from];
-	walk->head.count = to - from;
-	walk->head.phase = phase;
-}
-
-static void show_next(struct evc_tree_walk *walk)
-{
-	/* Relaxed: only this thread writes them. */
-	uint32_t current = atomic_load_explicit(&walk->current, memory_order_relaxed);
-	uint32_t published = atomic_load_explicit(&walk->published, memory_order_relaxed);
-
-	if (current < walk->capture_end)
-		show(walk, current, walk->capture_end, EVC_WALK_CAPTURE);
-	else if (current < walk->raise_end)
-		show(walk, current, walk->raise_end, EVC_WALK_RAISE);
-	else
-		show(walk, current, published, EVC_WALK_PROPAGATE);
+	walk->head.count = end - from;
 }
 
 /* Begins with what the last walk found; returns the end of the first chunk. While collecting. */
@@ -113,10 +107,9 @@ static inline uint32_t begin_cached(struct evc_tree_walk *walk)
 {
 	walk->start = walk->cached_clock;
 	/*
-	 * W4. Relaxed, also for the root, that of the last walk: whoever has ended it has counted that, and
-	 * either saw W2, or the cache is not used.
+	 * W4. Relaxed: it is that of the last walk. Whoever has ended it has counted that, and either saw W2, or
+	 * the cache is not used.
 	 */
-	atomic_store_explicit(&walk->top, walk->cached_top, memory_order_relaxed);
 	atomic_store_explicit(&walk->root, walk->cached_root, memory_order_relaxed);
 	walk->limit = EVC_CHUNK;
 	walk->is_over = walk->cached_end == walk->raise_end && walk->cached_is_all;
@@ -146,13 +139,12 @@ static __attribute__((noinline)) enum evc_status begin_anew(struct evc_tree_walk
 /* The walk holds nothing any more. */
 static void withdraw(struct evc_tree_walk *walk)
 {
-	/* Release: what the walk did with them, before they are freed. `top` is never dereferenced. */
+	/* Release: what the walk did with them, before they are freed. */
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 	atomic_store_explicit(&walk->current,
 			      atomic_load_explicit(&walk->published, memory_order_relaxed),
 			      memory_order_release);
 	atomic_store_explicit(&walk->position, NULL, memory_order_release);
-	atomic_store_explicit(&walk->top, NULL, memory_order_relaxed);
 	atomic_store_explicit(&walk->root, NULL, memory_order_release);
 }
 
@@ -307,7 +299,5 @@ void evc_walk_end(struct evc_walk *head)
 	}
 	if (evc_unlikely(evc_walker_has_let_go(walker, is_wanted)))
 		evc_tree_reclaim();
-	if (evc_unlikely(atomic_load_explicit(&walk->window, memory_order_relaxed)->outgrown != NULL))
-		evc_tree_walk_trim(walk);
 }
 #endif

@@ -6,11 +6,13 @@
 #include "tree/tree_walker.h"
 
 #include "platform/allocator.h"
+#include "tree/tree_memory.h"
 #include "tree/tree_wait.h"
 
 #include <string.h>
 
 _Thread_local EVC_FOUND_AT_START struct evc_walker *evc_walker_current;
+_Thread_local EVC_FOUND_AT_START bool evc_tree_thread_is_known;
 bool evc_walker_has_barrier;
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
@@ -36,19 +38,6 @@ static struct evc_window *first_window(struct evc_tree_walk *walk)
 	return (struct evc_window *)(void *)(walk + 1);
 }
 
-/* Frees windows that were replaced; no other thread reads them any more. */
-static void free_outgrown(struct evc_tree_walk *walk, struct evc_window *outgrown)
-{
-	while (outgrown != NULL) {
-		struct evc_window *next = outgrown->outgrown;
-
-		if (outgrown != first_window(walk))
-			evc_deallocate(outgrown, window_size(outgrown->capacity),
-				       _Alignof(struct evc_window));
-		outgrown = next;
-	}
-}
-
 /* True if it is on a list. The walker's thread. */
 static bool is_present(const struct evc_walker *walker)
 {
@@ -56,13 +45,10 @@ static bool is_present(const struct evc_walker *walker)
 	return !(atomic_load_explicit(&walker->word, memory_order_acquire) & EVC_WALKER_ABSENT);
 }
 
-/* The thread ends, and with it its walks. */
-static void destroy(void *memory)
+static void destroy(struct evc_walker *walker)
 {
-	struct evc_walker *walker = memory;
 	struct evc_tree_walk *walk, *inner;
 
-	/* A later destructor of this thread may walk; it then gets a new walker. */
 	evc_walker_current = NULL;
 	if (is_present(walker)) {
 		evc_tree_lock();
@@ -84,17 +70,26 @@ static void destroy(void *memory)
 	/* Relaxed: this thread made them. */
 	walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
 	for (; walk != NULL; walk = inner) {
-		struct evc_window *window =
-			atomic_load_explicit(&walk->window, memory_order_relaxed);
+		struct evc_window *window = evc_walk_window(walk), *outgrown;
 
 		inner = atomic_load_explicit(&walk->inner, memory_order_relaxed);
-		free_outgrown(walk, window->outgrown);
-		if (window != first_window(walk))
-			evc_deallocate(window, window_size(window->capacity),
-				       _Alignof(struct evc_window));
+		for (; window != first_window(walk); window = outgrown) {
+			outgrown = window->outgrown;
+			evc_deallocate(window, window_size(window->capacity), _Alignof(struct evc_window));
+		}
 		evc_deallocate(walk, walk_size(), _Alignof(struct evc_tree_walk));
 	}
 	evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
+}
+
+/* The thread ends. A later destructor of it may walk or end nodes; then this is called again. */
+static void at_thread_end(void *unused)
+{
+	(void)unused;
+	evc_tree_thread_is_known = false;
+	if (evc_walker_current != NULL)
+		destroy(evc_walker_current);
+	evc_tree_give_back();
 }
 
 /*
@@ -117,19 +112,21 @@ static void after_fork_child(void)
 	atomic_store_explicit(&evc_tree.is_requested, true, memory_order_relaxed);
 }
 
-bool evc_walker_detach(void)
+bool evc_tree_thread_leaves(void)
 {
 	struct evc_walker *walker = evc_walker_current;
-	struct evc_tree_walk *walk;
-
-	if (walker == NULL)
-		return true;
 	/* Relaxed, both: this thread's. */
-	walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
+	struct evc_tree_walk *walk =
+		walker != NULL ? atomic_load_explicit(&walker->outermost, memory_order_relaxed) : NULL;
+
 	if (walk != NULL && atomic_load_explicit(&walk->root, memory_order_relaxed) != NULL)
 		return false;
-	(void)pthread_setspecific(key, NULL);
-	destroy(walker);
+	at_thread_end(NULL);
+	/* Unless a `release` has walked. */
+	if (evc_walker_current == NULL && evc_tree_thread_is_known) {
+		evc_tree_thread_is_known = false;
+		(void)pthread_setspecific(key, NULL);
+	}
 	return true;
 }
 
@@ -151,26 +148,28 @@ static void make_key(void)
 	static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&fork_once, prepare_fork);
-	key_available = pthread_key_create(&key, destroy) == 0;
+	key_available = pthread_key_create(&key, at_thread_end) == 0;
 	evc_walker_has_barrier = evc_barrier_everywhere();
+}
+
+bool evc_tree_thread_introduce(void)
+{
+	pthread_once(&key_once, make_key);
+	evc_tree_thread_is_known = key_available && pthread_setspecific(key, &key) == 0;
+	return evc_tree_thread_is_known;
 }
 
 struct evc_walker *evc_walker_attach(void)
 {
 	struct evc_walker *walker;
 
-	pthread_once(&key_once, make_key);
-	if (!key_available)
+	/* Without it the walker would leak at the thread's end: refuse. */
+	if (!evc_tree_knows_thread())
 		return NULL;
 	walker = evc_allocate(sizeof(*walker), EVC_CACHE_LINE);
 	if (walker == NULL)
 		return NULL;
 	*walker = (struct evc_walker){ .word = EVC_WALKER_ABSENT };
-	/* Without it the walker would leak at the thread's end: refuse. */
-	if (pthread_setspecific(key, walker) != 0) {
-		evc_deallocate(walker, sizeof(*walker), EVC_CACHE_LINE);
-		return NULL;
-	}
 	evc_walker_current = walker;
 	return walker;
 }
@@ -228,7 +227,7 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 		.walker = walker,
 		.outer = outer,
 	};
-	/* Release, pairs with walker_holds and find_calling: the walk's fields before its pointer. */
+	/* Release, pairs with walker_holds and first_walk: the walk's fields before its pointer. */
 	atomic_store_explicit(outer == NULL ? &walker->outermost : &outer->inner, walk,
 			      memory_order_release);
 	return walk;
@@ -236,8 +235,7 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 
 bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count)
 {
-	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
-	struct evc_window *larger;
+	struct evc_window *window = evc_walk_window(walk), *larger;
 
 	if (count > UINT32_MAX / 4)
 		return false;
@@ -251,19 +249,5 @@ bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count)
 	/* Release, pairs with threads that reclaim: the handlers before the pointer. */
 	atomic_store_explicit(&walk->window, larger, memory_order_release);
 	return true;
-}
-
-void evc_tree_walk_trim(struct evc_tree_walk *walk)
-{
-	struct evc_window *window = atomic_load_explicit(&walk->window, memory_order_relaxed);
-	struct evc_window *outgrown = window->outgrown;
-
-	/* A thread that gets the mutex after this finds only the new window. */
-	if (pthread_mutex_trylock(&evc_tree.mutex) != 0)
-		return;
-	window->outgrown = NULL;
-	evc_tree_unlock();
-	/* Not under the mutex: the allocator is the user's. */
-	free_outgrown(walk, outgrown);
 }
 #endif

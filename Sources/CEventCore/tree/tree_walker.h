@@ -3,11 +3,10 @@
 /*
  * A walker: the walks of one thread, the innermost on top, and what other threads must know of them.
  *
- * Threads that change a tree look at the walkers that are present. A walker is absent at first; its first
- * walk makes it present (J). It becomes absent again when it is in no walk and EVC_WALKER_PATIENCE changes
- * have been made since it last looked at a tree (A). A change therefore costs nothing for threads that no
- * longer walk, however many there are, and a thread that walks now and then does not join and leave each
- * time.
+ * Threads that change a tree look at the walkers that are present. A walker's first walk makes it present (J).
+ * It becomes absent again when it is in no walk and EVC_WALKER_PATIENCE changes have been made since it last
+ * looked at a tree (A). A change therefore costs nothing for threads that no longer walk, and a thread that
+ * walks now and then does not join and leave each time.
  *
  * Synchronization (letters: tree_reclaim.h):
  *   field                     the thread                          others, under the mutex
@@ -15,7 +14,6 @@
  *                             W5, W8 exchange (release)           A compare-and-swap (release)
  *   tree.joined               J push (release), fence             load (relaxed), exchange (acquire)
  *   walk->root                W4 store (release)                  load (acquire)
- *   walk->top                 W4 store (relaxed)                  load (relaxed)
  *   walk->position            W4 store (release)                  load (acquire)
  *   walk->window              store (release), before `published` load (acquire), after `published`
  *   walk->published           W4 store (release)                  load (acquire), after `current`
@@ -32,8 +30,8 @@
  *
  * Waiting until a handler does not run, and the letters V: tree_wait.h.
  *
- * Windows only grow. Replaced ones stay until a thread that has the mutex frees them, since other threads
- * read them.
+ * Windows only grow, to four times their size. Replaced ones stay until the thread ends, since other threads
+ * read them: a third of the memory of the last one.
  *
  * Progress: everything that the thread does is wait-free, except for allocating, and for J, which is
  * lock-free.
@@ -100,9 +98,8 @@ struct evc_tree_walk {
 
 	/* Others read these at each change: not on the line that the thread writes at each call. */
 	_Atomic(struct evc_window *) window;
-	/* Where the propagation begins, and the root of the tree; NULL if no walk is under way. */
+	/* Where the propagation begins; NULL if no walk is under way. */
 	_Atomic(struct evc_node *) root;
-	_Atomic(struct evc_node *) top;
 	/* The last node that was visited: the link, or the root's first_link for the root. */
 	_Atomic(struct evc_link *) position;
 	_Atomic(struct evc_tree_walk *) inner;
@@ -122,8 +119,12 @@ struct evc_tree_walk {
 	 */
 	uint64_t cached_clock;
 	struct evc_node *cached_node;
-	struct evc_node *cached_top;
 	struct evc_node *cached_root;
+	/*
+	 * The root of its tree. Only compared, so that it may have ended: then its children have lost their
+	 * links, and no older link leads to a node that has its address now.
+	 */
+	struct evc_node *cached_top;
 	/* Where collecting goes on, if not everything is cached. */
 	struct evc_link *cached_position;
 	uint32_t cached_end;
@@ -143,6 +144,12 @@ struct evc_tree_walk {
 	uint32_t limit;
 	bool is_over;
 };
+
+/* The window, for the thread: only it writes the pointer, hence relaxed. */
+static inline struct evc_window *evc_walk_window(const struct evc_tree_walk *walk)
+{
+	return atomic_load_explicit(&walk->window, memory_order_relaxed);
+}
 
 struct evc_walker {
 	/* The clock when it last looked at a tree, and EVC_WALKER_* bits. */
@@ -172,10 +179,20 @@ extern _Thread_local EVC_FOUND_AT_START struct evc_walker *evc_walker_current;
 /* False if V1 needs a fence after it (tree_wait.h). Set before the first walk. */
 extern bool evc_walker_has_barrier;
 
+/* Whether it does: evc_tree_knows_thread. */
+extern _Thread_local EVC_FOUND_AT_START bool evc_tree_thread_is_known;
+
+bool evc_tree_thread_introduce(void);
+/* True if this thread's walker and the free slots that it keeps are given back when it ends. */
+static inline bool evc_tree_knows_thread(void)
+{
+	return evc_likely(evc_tree_thread_is_known) || evc_tree_thread_introduce();
+}
+/* Gives both back, as the thread's end does. False: it is in a walk. */
+bool evc_tree_thread_leaves(void);
+
 /* Makes a walker for this thread. NULL = out of memory. */
 struct evc_walker *evc_walker_attach(void);
-/* Gives up this thread's walker, as the thread's end does. False: it is in a walk. */
-bool evc_walker_detach(void);
 /* For evc_shutdown, when no walker is left. */
 void evc_walkers_end(void);
 
@@ -191,9 +208,6 @@ struct evc_tree_walk *evc_walker_add_walk(struct evc_walker *walker, struct evc_
 
 /* Makes room for more than `count` handlers and keeps those. False = out of memory. The thread. */
 bool evc_tree_walk_grow(struct evc_tree_walk *walk, uint32_t count);
-
-/* Frees the windows that were replaced, if no other thread has the mutex. The thread. */
-void evc_tree_walk_trim(struct evc_tree_walk *walk);
 
 /* All present walkers, then also in evc_tree.walkers. Under the mutex, after a full barrier. */
 struct evc_walker *evc_walkers(void);
