@@ -92,6 +92,8 @@ void evc_mailbox_release(struct evc_mailbox *mailbox)
 	evc_subscription_list_close(&mailbox->subscriptions);
 	evc_bound_destroy(mailbox->bound);
 	evc_parker_close(&mailbox->parker);
+	if (mailbox->returns != NULL)
+		evc_deallocate(mailbox->returns, sizeof(*mailbox->returns), _Alignof(struct evc_return_cache));
 	if (mailbox->options.finalize != NULL)
 		mailbox->options.finalize(mailbox->options.context);
 	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_mailbox));
@@ -184,7 +186,7 @@ enum evc_status evc_mailbox_add_conflated_subscription(struct evc_mailbox *mailb
 
 struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token)
 {
-	struct evc_envelope *envelope = evc_latest_take(token, &mailbox->returns);
+	struct evc_envelope *envelope = evc_latest_take(token, mailbox->returns);
 
 	if (envelope == NULL)
 		/* Release, pairs with evc_mailbox_read_statistics: it was counted as taken before. */
@@ -195,7 +197,13 @@ struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct
 void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 			 bool payload_moved)
 {
-	evc_envelope_end(envelope, payload_moved, &mailbox->returns);
+	if (evc_unlikely(mailbox->returns == NULL)) {
+		mailbox->returns = evc_allocate(sizeof(*mailbox->returns), _Alignof(struct evc_return_cache));
+		/* Without memory for it each slot goes back by itself. */
+		if (mailbox->returns != NULL)
+			*mailbox->returns = (struct evc_return_cache){ 0 };
+	}
+	evc_envelope_end(envelope, payload_moved, mailbox->returns);
 }
 
 /* The number of events that were posted to a lane. */

@@ -133,7 +133,7 @@ uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envel
 		/* Also for a deliver_batch that did not take all of them. */
 	} while ((payload = take_next(mailbox, envelope, &walk)) != NULL);
 	if (batch->payload == batch->end)
-		evc_envelope_end(envelope, true, &mailbox->returns);
+		evc_envelope_end(envelope, true, mailbox->returns);
 	/* Not by what is left, to which handlers may have added (mailbox_own.h). */
 	return limit - walk.limit;
 }

@@ -119,11 +119,11 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 		struct evc_envelope *first = list->first, *rest = list->rest;
 
 		list->first = list->rest = NULL;
-		drop_list(mailbox, first, &mailbox->returns);
-		drop_list(mailbox, rest, &mailbox->returns);
+		drop_list(mailbox, first, mailbox->returns);
+		drop_list(mailbox, rest, mailbox->returns);
 	}
-	evc_mailbox_drop_posted(mailbox, &mailbox->returns);
-	evc_return_cache_flush(&mailbox->returns);
+	evc_mailbox_drop_posted(mailbox, mailbox->returns);
+	evc_return_cache_flush(mailbox->returns);
 	/*
 	 * Release, pairs with the same operation above when the last release ends the mailbox once more, for a sanitizer that
 	 * does not understand how the consumer's end comes before that, as with Swift's references.

@@ -162,7 +162,7 @@ static uint32_t refuse(struct evc_consumed *own)
 	if (subscription->drop != NULL)
 		subscription->drop(subscription->context, payload);
 	if (is_first)
-		evc_envelope_end(envelope, false, &mailbox_of(own)->returns);
+		evc_envelope_end(envelope, false, mailbox_of(own)->returns);
 	return 0;
 }
 

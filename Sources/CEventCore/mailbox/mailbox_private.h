@@ -184,12 +184,15 @@ struct evc_mailbox {
 	_Atomic uint64_t exempt;
 	/* Events that left each lane. */
 	_Atomic uint64_t left[EVC_LANE_COUNT];
-	/* The consumer's again. */
-	struct evc_return_cache returns;
+	/*
+	 * The consumer's again: where slots are collected before they go back. That of evc_mailbox_run or a pump lies on
+	 * their stack; a consumer that takes by hand gets one with its first envelope. NULL: none.
+	 */
+	struct evc_return_cache *returns;
 };
 
 /* There may be many of them: with what the allocator adds an idle one takes a KiB. */
-static_assert(sizeof(struct evc_mailbox) <= 1408, "a mailbox has 15 lines");
+static_assert(sizeof(struct evc_mailbox) <= 960, "a mailbox has 15 lines");
 
 static inline _Atomic uintptr_t *evc_mailbox_head(struct evc_mailbox *mailbox, unsigned lane)
 {

@@ -68,7 +68,7 @@ static inline uint64_t deliver(struct evc_mailbox *mailbox, struct evc_envelope 
 		owned = evc_envelope_owns_payload(envelope);
 	}
 	moved = subscription->deliver(subscription->context, payload, envelope, owned);
-	evc_envelope_end(envelope, moved, &mailbox->returns);
+	evc_envelope_end(envelope, moved, mailbox->returns);
 	return 1;
 }
 
@@ -98,17 +98,21 @@ static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, uint64_t 
 
 enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 {
+	struct evc_return_cache returns = { 0 }, *by_hand;
 	uint64_t no_limit = UINT64_MAX;
 	struct evc_mailbox *before;
 
 	if (mailbox == NULL || !evc_mailbox_may_wait(mailbox))
 		return EVC_INVALID_ARGUMENT;
 	before = evc_mailbox_enter(mailbox);
+	by_hand = mailbox->returns;
+	mailbox->returns = &returns;
 	/* A spinning consumer is for the shortest latency; for the others a microsecond does not matter. */
 	mailbox->paces = mailbox->options.strategy != EVC_WAIT_SPIN;
 	mailbox->pace = EVC_PAUSES;
 	while (deliver_all(mailbox, &no_limit) != EVC_CLOSED)
 		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
+	mailbox->returns = by_hand;
 	evc_mailbox_leave(before);
 	return EVC_CLOSED;
 }
@@ -160,7 +164,8 @@ static bool is_late(uint64_t deadline, uint64_t *last, uint64_t *stretch)
  * Delivers stretch by stretch, as the consumer, and leaves before it arms the mailbox. Counts `*limit` down;
  * EVC_EMPTY: the mailbox is armed.
  */
-static enum evc_status pump(struct evc_mailbox *mailbox, uint64_t *limit, uint64_t deadline)
+static enum evc_status pump(struct evc_mailbox *mailbox, uint64_t *limit, uint64_t deadline,
+			    struct evc_return_cache *returns)
 {
 	uint64_t stretch = *limit, left, last = 0;
 
@@ -172,15 +177,17 @@ static enum evc_status pump(struct evc_mailbox *mailbox, uint64_t *limit, uint64
 	}
 	for (left = stretch;;) {
 		struct evc_mailbox *before = evc_mailbox_enter(mailbox);
-		enum evc_status status = deliver_all(mailbox, &left);
+		struct evc_return_cache *by_hand = mailbox->returns;
+		enum evc_status status;
 
+		mailbox->returns = returns;
+		status = deliver_all(mailbox, &left);
+		mailbox->returns = by_hand;
 		evc_mailbox_leave(before);
 		if (status == EVC_EMPTY) {
 			/* `idle` may have posted. The stretch goes on, so that single events put off no look. */
 			if (mailbox->occupied != 0)
 				continue;
-			/* Before C1, after which the cache may belong to the next pump. */
-			evc_return_cache_flush(&mailbox->returns);
 			if (mailbox->options.wake == NULL ? has_news(mailbox) : !arm(mailbox))
 				continue;
 		}
@@ -200,6 +207,7 @@ static enum evc_status pump(struct evc_mailbox *mailbox, uint64_t *limit, uint64
 enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t limit, uint64_t deadline,
 				       uint64_t *handled)
 {
+	struct evc_return_cache returns = { 0 };
 	uint64_t left = limit;
 	enum evc_status status;
 
@@ -207,7 +215,9 @@ enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t lim
 		*handled = 0;
 	if (mailbox == NULL || limit == 0)
 		return EVC_INVALID_ARGUMENT;
-	status = pump(mailbox, &left, deadline);
+	status = pump(mailbox, &left, deadline, &returns);
+	/* Another pump may be running by now: this cache is not the mailbox's. */
+	evc_return_cache_flush(&returns);
 	/* The next pump may be far off. A pump that armed the mailbox has seen to it before (C2). */
 	if (evc_unlikely(status != EVC_EMPTY && mailbox->bound != NULL)) {
 		evc_mailbox_order_taken(mailbox);

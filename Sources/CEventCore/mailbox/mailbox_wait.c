@@ -101,7 +101,7 @@ static bool park(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, u
 	uint64_t end = evc_clock_after(timeout), limit = timeout;
 
 	/* The cached slots would be unused while we sleep. */
-	evc_return_cache_flush(&mailbox->returns);
+	evc_return_cache_flush(mailbox->returns);
 	while (!sleep_once(mailbox, waiter, limit)) {
 		uint64_t now;
 
@@ -122,7 +122,7 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 	switch (strategy) {
 	case EVC_WAIT_SPIN:
 	case EVC_WAIT_YIELD:
-		evc_return_cache_flush(&mailbox->returns);
+		evc_return_cache_flush(mailbox->returns);
 		return spin(waiter, timeout, strategy == EVC_WAIT_SPIN, strategy == EVC_WAIT_YIELD);
 	case EVC_WAIT_SPIN_THEN_PARK:
 		if (spin(waiter, less(mailbox->options.spin_ns, timeout), EVC_PAUSES, false))

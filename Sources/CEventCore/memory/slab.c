@@ -259,6 +259,8 @@ void evc_pool_give(void *slot)
 
 void evc_return_cache_flush(struct evc_return_cache *cache)
 {
+	if (cache == NULL)
+		return;
 	for (unsigned way = 0; way < EVC_RETURN_WAYS; way++)
 		flush(cache, way);
 }

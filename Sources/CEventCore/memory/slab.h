@@ -129,7 +129,7 @@ bool evc_pool_try_refill(struct evc_pool *pool, struct evc_cursor *cursor);
 void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor);
 void evc_pool_end(struct evc_pool *pool);
 
-/* Marks all slots of a cache in their segments. The cache's holder only. */
+/* Marks all slots of a cache in their segments. The cache's holder only. `cache` may be NULL. */
 void evc_return_cache_flush(struct evc_return_cache *cache);
 
 /* Gives one slot back without a cache. Any thread. */

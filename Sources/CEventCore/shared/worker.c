@@ -121,7 +121,7 @@ static __attribute__((noinline)) struct evc_envelope *event_of(struct evc_worker
 
 	if (!token->subscription->is_shared)
 		return evc_mailbox_take_latest(worker->mailbox, token);
-	event = evc_latest_take(token, &worker->mailbox->returns);
+	event = evc_latest_take(token, worker->mailbox->returns);
 	if (event == NULL)
 		/* Release, pairs with evc_shared_mailbox_read_statistics. */
 		atomic_fetch_add_explicit(&worker->shared->taken_empty, 1, memory_order_release);
@@ -324,11 +324,14 @@ static inline enum evc_status deliver_next(struct evc_worker *worker, bool *held
 enum evc_status evc_worker_run(struct evc_worker *worker)
 {
 	struct evc_shared_consumed consumed = { NULL, evc_shared_consumed };
+	struct evc_return_cache returns = { 0 }, *by_hand;
 
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
 	consumed.mailbox = worker->shared;
 	evc_shared_consumed = &consumed;
+	by_hand = worker->mailbox->returns;
+	worker->mailbox->returns = &returns;
 	for (;;) {
 		bool held;
 		enum evc_status status = deliver_next(worker, &held);
@@ -341,6 +344,7 @@ enum evc_status evc_worker_run(struct evc_worker *worker)
 		(void)(held ? evc_mailbox_wait(worker->mailbox, EVC_FOREVER)
 			    : evc_worker_wait(worker, EVC_FOREVER));
 	}
+	worker->mailbox->returns = by_hand;
 	evc_shared_consumed = consumed.outer;
 	return EVC_CLOSED;
 }
