@@ -105,9 +105,11 @@ final class LockingRouter: RouterCore {
     return route._withUnsafeGuaranteedRef { snapshot in
       guard let inbox = snapshot.onlyInbox else { return nil }
       let note = note(key, snapshot, 1)
-      return inbox._withUnsafeGuaranteedRef {
+      let payload = inbox._withUnsafeGuaranteedRef {
         $0.beginPost(snapshot.entries[0], lane: lane, length: LockingRecord.length(payload: size), note)
       }
+      if payload == nil { thread._withUnsafeGuaranteedRef { $0.note = note } }
+      return payload
     }
   }
 
@@ -131,7 +133,9 @@ final class LockingRouter: RouterCore {
     let isBoxed = !LockingRecord.holds(size, alignment)
     let length = isBoxed ? LockingRecord.pointerLength : LockingRecord.length(payload: size)
     let first = thread._withUnsafeGuaranteedRef { $0.takeMemory(receivers * events * length) }
-    let note = route._withUnsafeGuaranteedRef { self.note(key, $0, events) }
+    let note =
+      thread._withUnsafeGuaranteedRef { $0.note.take() }
+      ?? route._withUnsafeGuaranteedRef { self.note(key, $0, events) }
     for (receiver, entry) in entries.enumerated() {
       for event in 0..<events {
         let record = LockingRecord(address: first + (receiver * events + event) * length)

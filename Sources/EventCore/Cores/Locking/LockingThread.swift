@@ -26,6 +26,9 @@ final class LockingThread {
   /// Snapshots that the thread forgot while a dispatch relied on them.
   private var forgotten: [LockingSnapshot] = []
 
+  /// What a dispatch that began the short way was told, until it begins the other way: it is noted once.
+  var note: Instruments.Note?
+
   init() {
     routes = .allocate(capacity: Self.routeCount)
     routes.initialize(repeating: Route(), count: Self.routeCount)
