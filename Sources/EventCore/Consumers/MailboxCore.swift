@@ -24,8 +24,9 @@ protocol MailboxCore: AnyObject, Sendable {
   func run(_ consumer: Consumer)
 
   /// Delivers up to `limit` events on the calling thread; one pump at a time. None begins after `deadline`, a
-  /// time of `monotonicNanoseconds`, `.max` for none: `LockingStretch` says how exactly. The mailbox
-  /// has a `ConsumerPump`. When it is armed, as a new one is, and gets something to do, it wakes the pump once.
+  /// time of `monotonicNanoseconds`, `.max` for none; the C core looks at the clock once a microsecond
+  /// (`mailbox_pump.c`). The mailbox has a `ConsumerPump`. When it is armed, as a new one is, and gets something to
+  /// do, it wakes the pump once.
   func pump(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult
 
   /// Says that the calling thread is the consumer until `leave`, so that what it dispatches to this mailbox

@@ -16,9 +16,8 @@ import Synchronization
 ///
 /// **Threads**: any, for every member, also inside a handler.
 public class EventScheduleHandle: @unchecked Sendable {
-  // Constant, except for `phase` (atomic), which decides who owns the event, and for `ticket` and
-  // `isWithdrawn`, which belong to the core. The object is small, since a million may wait: what only
-  // repetitions need is in a `ScheduleRepetition`.
+  // Constant, except for `phase` (atomic), which decides who owns the event, and for `ticket`, which belongs to the
+  // core. The object is small, since a million may wait: what only repetitions need is in a `ScheduleRepetition`.
 
   /// The phases of a schedule.
   ///
@@ -42,8 +41,6 @@ public class EventScheduleHandle: @unchecked Sendable {
   }
   // The fields that `cancel` uses come first, on the cache line of the object's header.
   private let phase = Atomic<Phase>(.waiting)
-  /// For the locking core, under its lock: whether the timer was withdrawn while it fired.
-  final var isWithdrawn = false
   private let target: ScheduleTarget
   private var scheduler: Scheduler { target.scheduler }
   /// The core finds the timer by this number. On the lock-free core it is the timer's id, written before

@@ -40,29 +40,15 @@ public final class ManualClock: Clock {
   }
 
   private let time = Atomic<UInt64>(CentralClock.start)
-  private let alarms = Guarded(Alarms())
+  /// What is to be called at which time.
+  private let alarms = Guarded(TimerHeap<Alarm>())
 
-  /// What is to be called at which time. Equal times keep the order of the calls.
-  private struct Alarms {
-    struct Alarm {
-      let time: UInt64
-      let number: UInt64
-      let body: @Sendable () -> Void
-    }
-    /// The earliest last.
-    var waiting: [Alarm] = []
-    var number: UInt64 = 0
+  private final class Alarm: HeapTimer, @unchecked Sendable {
+    // Guarded by the mutex of `alarms`; the rest is constant.
+    var position = -1
+    let body: @Sendable () -> Void
 
-    /// The index of an alarm, or where it belongs.
-    func index(_ time: UInt64, _ number: UInt64) -> Int {
-      var (low, high) = (0, waiting.count)
-      while low < high {
-        let middle = (low + high) / 2
-        let alarm = waiting[middle]
-        if (alarm.time, alarm.number) > (time, number) { low = middle + 1 } else { high = middle }
-      }
-      return low
-    }
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   }
 
   /// Makes a clock that shows 1,000 seconds, so that there are times in the past.
@@ -107,35 +93,27 @@ public final class ManualClock: Clock {
   }
 
   /// For tests: how many alarms are set.
-  var sleepers: Int { alarms.withLock { $0.waiting.count } }
+  var sleepers: Int { alarms.withLock { $0.count } }
 
   /// The earliest time for which an alarm is set; `.max` if there is none.
-  var nextAlarm: UInt64 { alarms.withLock { $0.waiting.last?.time ?? .max } }
+  var nextAlarm: UInt64 { alarms.withLock { $0.firstDeadline ?? .max } }
 
-  private func takeDueAlarm() -> Alarms.Alarm? {
+  private func takeDueAlarm() -> Alarm? {
     alarms.withLock { alarms in
-      guard let alarm = alarms.waiting.last, alarm.time <= nanoseconds else { return nil }
-      return alarms.waiting.removeLast()
+      guard let time = alarms.firstDeadline, time <= nanoseconds else { return nil }
+      return alarms.remove(at: 0)
     }
   }
 
   /// Calls a closure in the `advance` that reaches a time; if it has passed, in the next one. Returns what
   /// cancels that.
   func alarm(at time: UInt64, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
-    let number = alarms.withLock { alarms in
-      alarms.number += 1
-      alarms.waiting.insert(
-        .init(time: time, number: alarms.number, body: body), at: alarms.index(time, alarms.number))
-      return alarms.number
-    }
-    return { [weak self] in
-      let cancelled = self?.alarms.withLock { alarms -> Alarms.Alarm? in
-        let index = alarms.index(time, number)
-        guard index < alarms.waiting.count, alarms.waiting[index].number == number else { return nil }
-        return alarms.waiting.remove(at: index)
-      }
+    let alarm = Alarm(body)
+    alarms.withLock { $0.insert(alarm, at: time) }
+    return { [weak self, weak alarm] in
+      guard let self, let alarm else { return }
       // What it captured ends outside of the lock.
-      withExtendedLifetime(cancelled) {}
+      alarms.withLock { if alarm.position >= 0 { $0.remove(at: alarm.position) } }
     }
   }
 

@@ -16,16 +16,15 @@ struct LockingTokenTests {
     let central = EventCentral(core: .locking)
     let pool = EventPool(capacity: 2, balancer: .shared, on: central) { _ in EventThread() }
     let inbox = try #require(pool.core.shared?.core as? LockingSharedMailbox).inbox
-    let record = LockingRecord(
-      address: .allocate(byteCount: LockingRecord.headerLength, alignment: 64))
+    let length = LockingRecord.length(payload: 0)
+    let record = LockingRecord(address: .allocate(byteCount: length, alignment: 64))
     defer { record.address.deallocate() }
     // It has no subscription, as one that was removed.
     let removed = LockingLatest(inbox)
     let subscription = LockingSubscription(nil, drop: nil, removed)
-    record.initialize(
-      .passUnretained(subscription), lane: Lane(.queue, .normal).index,
-      length: LockingRecord.headerLength)
-    #expect(removed.post(LockingRun(first: record, count: 1)) == 1)
+    record.initialize(.passUnretained(subscription), lane: Lane(.queue, .normal).index, length: length)
+    var post = LockingPost(drop: nil)
+    #expect(removed.place(record, &post) == .superseded)
     // A worker that is at rest has seen that nothing waits. The time is only there to fail.
     let start = monotonicNanoseconds()
     while inbox.urgent.pointee.load(ordering: .relaxed), monotonicNanoseconds() - start < 5_000_000_000 {

@@ -137,6 +137,22 @@ struct LockingDispatchTests {
     #expect(Outer(number: 0).queue(on: central) == 0)
   }
 
+  @Test("a dispatch whose only receiver has closed since it was found is counted once")
+  func countedOnce() {
+    struct Late: Eventable {}
+    let central = EventCentral(core: .locking)
+    let inbox = LockingInbox()
+    let subscription = LockingSubscription(nil, drop: nil, inbox)
+    central.router.subscribe(eventKey(Late.self), subscription.name, generation: 0, timed: false)
+    let observation = central.observe()
+    // As at a receiver that ends: it refuses, and the dispatch has found it already.
+    inbox.close(drops: true)
+    #expect(Late().queue(on: central) == 0)
+    #expect(central.statistics.dispatched(Late.self) == 1)
+    observation.end()
+    central.router.unsubscribe(eventKey(Late.self), subscription.name)
+  }
+
   @Test("the header of a record has the layout of an envelope's")
   func header() {
     typealias Header = LockingRecord.Header

@@ -43,7 +43,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   var isInterrupted = false
   /// Whether a worker has yet to be admitted.
   var isHeld = false
-  /// Superseded events of subscriptions that were removed.
+  /// Superseded events of all subscriptions that there ever were.
   var superseded: UInt64 = 0
   var dropped: UInt64 = 0
   /// By their addresses.
@@ -116,21 +116,46 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     sleeper?.wake()
   }
 
-  override func post(_ run: LockingRun) -> Int? {
+  override func post(_ run: LockingRun, _ post: inout LockingPost) {
+    guard bound == nil else { return super.post(run, &post) }
     mutex.lock()
     guard !hot.pointee.refuses else {
       mutex.unlock()
-      return nil
+      return super.post(run, &post)
     }
+    let sleeper = put(run)
+    mutex.unlock()
+    sleeper?.wake()
+    post.outcome.accepted += run.count
+  }
+
+  override func place(_ record: LockingRecord, _ post: inout LockingPost) -> LockingFate {
+    mutex.lock()
+    var fate: LockingFate = hot.pointee.refuses ? .ended : .accepted
+    var victim: LockingRecord?
     // Not before the look at `refuses`: the subscription of an inbox that has ended may be gone.
-    if let bound, run.first.hasPlace { return post(run, bound) }
+    if fate == .accepted, let bound, record.hasPlace {
+      fate = findPlace(for: record, bound, &post, &victim)
+      bound.count(fate)
+    }
+    let isHere = fate == .accepted || fate == .displacing
+    let sleeper = isHere ? put(LockingRun(first: record, count: 1)) : nil
+    mutex.unlock()
+    sleeper?.wake()
+    if let victim {
+      victim.endUnhandled()
+      victim.header.pointee.subscription.release()
+      victim.address.deallocate()
+    }
+    return fate
+  }
+
+  /// Puts records into their lane. Locked. Returns whom to wake after the unlock.
+  private func put(_ run: LockingRun) -> LockingSleeper? {
     let lane = run.first.lane
     lanes[lane].pointee.posted &+= UInt32(truncatingIfNeeded: run.count)
     lanes[lane].pointee.append(run, isStack: LockingLane.isStack(lane))
-    let sleeper = didPost(to: lane)
-    mutex.unlock()
-    sleeper?.wake()
-    return 0
+    return didPost(to: lane)
   }
 
   /// Makes room for a record in a lane. Locked, as the next one.
@@ -155,13 +180,6 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     hot.pointee.isUrgent = isUrgent
     // Releasing: pairs with the acquiring load in `LockingMailbox.nextStep`.
     urgent.pointee.store(isUrgent, ordering: .releasing)
-  }
-
-  /// Has the consumer call `control()`. Locked. Returns whom to wake after the unlock.
-  func interruptNow() -> LockingSleeper? {
-    isInterrupted = true
-    setUrgent(true)
-    return nextSleeper()
   }
 
   /// Changes what the consumers have to do, and wakes them all.
@@ -191,8 +209,9 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     taken[lane].store(taken[lane].load(ordering: .relaxed) &+ 1, ordering: .relaxed)
   }
 
-  /// Takes the next record of a lane out, into memory of the caller's. Locked.
-  func take(_ lane: Int, into buffer: inout LockingLane) -> LockingRecord {
+  /// Takes the next record of the first lane that holds one, into memory of the caller's. Locked.
+  func take(into buffer: inout LockingLane) -> LockingRecord {
+    let lane = hot.pointee.firstLane
     let record = buffer.hold(lanes[lane].pointee.take())
     if let bound, record.hasPlace { bound.didTake() }
     if lanes[lane].pointee.isEmpty { hot.pointee.occupied &= ~(1 << UInt16(lane)) }
@@ -218,6 +237,9 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     return (event, token)
   }
 
+  /// Takes the next event. Locked.
+  func takeEvent(into buffer: inout LockingLane) -> Event { event(of: take(into: &buffer), into: &buffer) }
+
   /// Takes the consumer out that is to be woken next, after the unlock. Locked.
   func nextSleeper() -> LockingSleeper? {
     while let sleeper = sleepers.popLast() {
@@ -239,10 +261,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
       if event.record != nil { dropped += 1 }
       return event
     }
-    if let record = event.record {
-      let subscription = record.header.pointee.subscription
-      record.end(payloadMoved: false, subscription._withUnsafeGuaranteedRef { $0.drop })
-    }
+    event.record?.endUnhandled()
     event.token?.release()
   }
 
@@ -251,7 +270,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     var buffer = LockingLane()
     defer { buffer.takeMemory(over: 0)?.deallocate() }
     func takeNext() -> LockingRecord? {
-      hot.pointee.occupied == 0 ? nil : take(hot.pointee.firstLane, into: &buffer)
+      hot.pointee.occupied == 0 ? nil : take(into: &buffer)
     }
     while let record = withLock(takeNext) { drop(record, &buffer) }
   }
@@ -266,25 +285,5 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     }
     for block in blocks { block.deallocate() }
     withExtendedLifetime(subscriptions) {}
-  }
-}
-
-/// A consumer that sleeps, or may do so.
-final class LockingSleeper: @unchecked Sendable {
-  // `isAsleep` is guarded by the mutex of its inboxes, of which a worker has two, with one mutex; the rest is
-  // constant.
-  let monitor: Monitor
-  /// Woken in place of a thread; nil if the consumer has one.
-  let pump: ConsumerPump?
-  /// Whether nobody has woken it yet. Whoever clears this wakes it after the unlock.
-  var isAsleep = false
-
-  init(_ mutex: SystemMutex, _ pump: ConsumerPump?) {
-    monitor = Monitor(mutex)
-    self.pump = pump
-  }
-
-  func wake() {
-    if let pump { pump.wake() } else { monitor.wake() }
   }
 }

@@ -119,25 +119,22 @@ struct LockingLane {
     return next
   }
 
-  /// Takes out the first record for which a condition holds, after `body` has copied it. False if there is none.
-  mutating func removeFirst(
-    where isWanted: (LockingRecord) -> Bool, _ body: (LockingRecord) -> Void
-  ) -> Bool {
-    var record = begin
-    while record != end {
-      let found = LockingRecord(address: record)
-      let length = found.length
-      guard isWanted(found) else {
-        record += length
-        continue
+  /// Takes out the first record for which a condition holds, and returns a copy of it.
+  mutating func removeFirst(where isWanted: (LockingRecord) -> Bool) -> LockingRecord? {
+    var record = next
+    while record.address != end {
+      let length = record.length
+      if isWanted(record) {
+        defer {
+          // The few records before it move up.
+          (begin + length).copyMemory(from: begin, byteCount: record.address - begin)
+          begin += length
+        }
+        return record.copy()
       }
-      body(found)
-      // The few records before it move up.
-      (begin + length).copyMemory(from: begin, byteCount: record - begin)
-      begin += length
-      return true
+      record = LockingRecord(address: record.address + length)
     }
-    return false
+    return nil
   }
 
   /// Copies a record that leaves a lane of producers', and returns the copy. This lane is an empty queue

@@ -10,7 +10,8 @@
 final class LockingLatest: LockingSink, @unchecked Sendable {
   /// Not retained, since the inbox keeps it until it is removed. Nil from then on.
   var subscription: Unmanaged<LockingSubscription>?
-  /// The removed subscription, as long as tokens are left.
+  /// The removed subscription, as long as tokens are left. They do not retain it themselves: its count would be
+  /// written by both sides.
   private var removed: LockingSubscription?
   private let inbox: LockingInbox
   /// How many tokens are in the inbox.
@@ -46,15 +47,43 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     }
   }
 
-  override func post(_ run: LockingRun) -> Int? {
-    guard let keys else { return post(run, only, nil) }
-    guard run.count > 1 else { return post(run, cell(of: run.first, keys), nil) }
-    return withUnsafeTemporaryAllocation(of: Cell.self, capacity: run.count) { cells in
-      for index in 0..<run.count {
-        cells.initializeElement(at: index, to: cell(of: run[index], keys))
-      }
-      return post(run, cells[0], cells.baseAddress)
+  override func place(_ record: LockingRecord, _ post: inout LockingPost) -> LockingFate {
+    let cell = keys.map { self.cell(of: record, $0) } ?? only
+    inbox.mutex.lock()
+    let isOpen = !inbox.hot.pointee.refuses
+    guard isOpen, let subscription else {
+      if isOpen { inbox.superseded += 1 }
+      inbox.mutex.unlock()
+      guard isOpen else { return .ended }
+      // Not refused: a refusal says that the mailbox has closed, and a balancer relies on that. The consumer looks
+      // whether it waited for the event.
+      inbox.lookAgain()
+      return .superseded
     }
+    let (fate, sleeper) = put(record, in: cell, subscription)
+    inbox.mutex.unlock()
+    sleeper?.wake()
+    return fate
+  }
+
+  /// Puts an event into its cell. Locked. Returns whom to wake after the unlock, too.
+  private func put(
+    _ record: LockingRecord, in cell: Cell, _ subscription: Unmanaged<LockingSubscription>
+  ) -> (LockingFate, LockingSleeper?) {
+    let lane = record.lane
+    let old = cell.pointee.replace(by: record)
+    // What waits is counted in its own lane, whatever tokens there are.
+    if old != lane {
+      if let old { inbox.lanes[old].pointee.posted &-= 1 }
+      inbox.lanes[lane].pointee.posted &+= 1
+    }
+    if old != nil {
+      superseded += 1
+      inbox.superseded += 1
+    }
+    let isNew = cell.pointee.tokens & 1 << lane == 0
+    if isNew { putToken(of: cell, lane, subscription) }
+    return (old == nil ? .accepted : .superseded, isNew ? inbox.didPost(to: lane) : nil)
   }
 
   /// The cell of a record's key, which is made with its first event.
@@ -73,55 +102,8 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     }
   }
 
-  /// Posts each record to its cell of `cells`; to `first` if that is nil.
-  @inline(__always)
-  private func post(_ run: LockingRun, _ first: Cell, _ cells: UnsafeMutablePointer<Cell>?) -> Int? {
-    inbox.mutex.lock()
-    guard !inbox.hot.pointee.refuses else {
-      inbox.mutex.unlock()
-      return nil
-    }
-    guard let subscription else {
-      // Not refused: a refusal says that the mailbox has closed, and a balancer relies on that. The caller
-      // ends the events, and the consumer looks whether it waited for them.
-      inbox.superseded += UInt64(run.count)
-      let sleeper = inbox.interruptNow()
-      inbox.mutex.unlock()
-      sleeper?.wake()
-      return run.count
-    }
-    let (lane, length) = (run.first.lane, run.length)
-    var left = 0
-    var hasPosted = false
-    for index in 0..<run.count {
-      let record = LockingRecord(address: run.first.address + index * length)
-      let cell = cells?[index] ?? first
-      let old = cell.pointee.replace(by: record)
-      // What waits is counted in its own lane, whatever tokens there are.
-      if old != lane {
-        if let old { inbox.lanes[old].pointee.posted &-= 1 }
-        inbox.lanes[lane].pointee.posted &+= 1
-      }
-      if old != nil {
-        // The caller ends what was superseded, from the front of the run; what was there has been taken over.
-        if left < index {
-          (run.first.address + left * length).copyMemory(from: record.address, byteCount: length)
-        }
-        left += 1
-      }
-      guard cell.pointee.tokens & 1 << lane == 0 else { continue }
-      postToken(of: cell, lane, subscription)
-      hasPosted = true
-    }
-    superseded += UInt64(left)
-    let sleeper = hasPosted ? inbox.didPost(to: lane) : nil
-    inbox.mutex.unlock()
-    sleeper?.wake()
-    return left
-  }
-
-  /// Posts the cell's token to a lane. Locked.
-  private func postToken(of cell: Cell, _ lane: Int, _ subscription: Unmanaged<LockingSubscription>) {
+  /// Puts the cell's token into a lane. Locked.
+  private func putToken(of cell: Cell, _ lane: Int, _ subscription: Unmanaged<LockingSubscription>) {
     cell.pointee.tokens |= 1 << lane
     tokens += 1
     let token = inbox.reserve(LockingRecord.pointerLength, in: lane)
@@ -150,5 +132,60 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     guard let event = cell.pointee.take(token.lane, anyLane) else { return nil }
     inbox.countTaken(event.lane)
     return buffer.hold(event)
+  }
+}
+
+/// The place of one waiting event and of its tokens, in a `LockingLatest`.
+///
+/// A structure behind a pointer, since each property of a class would be checked for exclusive access, and each mention
+/// of an object counted.
+///
+/// Synchronization: the mutex of the inbox.
+struct LockingCell {
+  /// Room for the event that waits. All its events have the same type, and so the same length.
+  private var room: LockingRecord?
+  /// The event in `room`, if one waits.
+  private var waiting: LockingRecord?
+  /// One bit for each lane whose token is in the inbox.
+  var tokens: UInt32 = 0
+
+  static func make() -> UnsafeMutablePointer<LockingCell> {
+    let cell = UnsafeMutablePointer<LockingCell>.allocate(capacity: 1)
+    cell.initialize(to: LockingCell())
+    return cell
+  }
+
+  /// Frees a cell. No event is left in it: a token would keep the subscription, and so its owner.
+  static func free(_ cell: UnsafeMutablePointer<LockingCell>) {
+    cell.pointee.room?.address.deallocate()
+    cell.deallocate()
+  }
+
+  /// Takes an event over, and puts the one that waited in its place, whose lane is returned.
+  mutating func replace(by newest: LockingRecord) -> Int? {
+    guard let old = waiting else {
+      if let room {
+        room.address.copyMemory(from: newest.address, byteCount: newest.length)
+      } else {
+        room = newest.copy()
+      }
+      waiting = room
+      return nil
+    }
+    for offset in stride(from: 0, to: newest.length, by: LockingRecord.step) {
+      let part = newest.address.load(fromByteOffset: offset, as: SIMD2<UInt64>.self)
+      (newest.address + offset).copyMemory(
+        from: old.address + offset, byteCount: LockingRecord.step)
+      old.address.storeBytes(of: part, toByteOffset: offset, as: SIMD2<UInt64>.self)
+    }
+    return newest.lane
+  }
+
+  /// Returns the event that waits, if it is of this lane or an earlier one, or if `anyLane`. It stays in `room` until
+  /// the next one comes.
+  mutating func take(_ lane: Int, _ anyLane: Bool) -> LockingRecord? {
+    guard let event = waiting, anyLane || event.lane <= lane else { return nil }
+    waiting = nil
+    return event
   }
 }

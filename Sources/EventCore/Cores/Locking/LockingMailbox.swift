@@ -83,21 +83,21 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   func pump(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult {
-    guard var stretch = LockingStretch(limit: limit, until: deadline) else { return .more }
-    let entered = enter()
-    defer { leave(entered) }
+    _ = enter()
+    defer { leave(nil) }
+    var left = limit
     var afterControl = false
     while true {
+      if left == 0 || deadline != .max && monotonicNanoseconds() >= deadline { return .more }
       let step = nextStep(afterControl)
       afterControl = false
       switch step {
       case .event(let event):
         if let record = event.record {
           deliver(record, consumer)
-          stretch.left -= 1
+          left -= 1
         }
         event.token?.release()
-        if stretch.left == 0, !stretch.next() { return .more }
       case .control:
         consumer.control()
         afterControl = true
@@ -119,21 +119,19 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   // Its lanes and its inbox have one mutex, which costs the consumer little while nobody else posts. But what it
-  // posts to a full inbox of its own must not wait.
+  // posts to a full inbox of its own must not wait. A worker is a consumer of its shared mailbox's.
   func enter() -> OpaquePointer? {
-    guard inbox.bound != nil || shared?.bound != nil else { return nil }
-    let this = Unmanaged.passUnretained(self)
-    LockingThread.all.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { $0.consumed.append(this) }
-    return OpaquePointer(this.toOpaque())
+    if let bound { inbox.withLock { bound.consumers.append(currentThreadNumber()) } }
+    return nil
   }
 
   func leave(_ entered: OpaquePointer?) {
-    guard entered != nil else { return }
-    LockingThread.all.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { _ = $0.consumed.removeLast() }
+    guard let bound else { return }
+    let thread = currentThreadNumber()
+    inbox.withLock { if let index = bound.consumers.lastIndex(of: thread) { bound.consumers.remove(at: index) } }
   }
 
-  /// Whether it takes from an inbox: its own, or the shared one.
-  func consumes(_ inbox: LockingInbox) -> Bool { inbox === self.inbox || inbox === shared }
+  private var bound: LockingBound? { inbox.bound ?? shared?.bound }
 
   private enum Step {
     case event(LockingInbox.Event)
@@ -149,10 +147,10 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       let moved =
         subscription.isShared
         ? subscription.entry._withUnsafeGuaranteedRef {
-          consumer.deliverShared($0, payload, record.address, owned: record.ownsPayload)
+          consumer.deliverShared($0, payload, record.address, owned: true)
         }
         : subscription.receiver._withUnsafeGuaranteedRef {
-          $0.deliver(payload, UnsafeRawPointer(record.address), owned: record.ownsPayload)
+          $0.deliver(payload, UnsafeRawPointer(record.address), owned: true)
         }
       record.end(payloadMoved: moved, subscription.drop)
     }
@@ -201,7 +199,11 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     own.pointee.lane = 0
     hot.pointee.first = UInt8(Lane.count)
     if own.pointee.looksAtShared, let shared, shared.hot.pointee.firstLane < lane {
-      return .event(takeShared(shared))
+      let event = shared.takeEvent(into: &buffer.pointee)
+      // A worker that spins goes on to look as long as there is something.
+      shared.setUrgent(shared.hot.pointee.occupied != 0 || shared.hot.pointee.refuses)
+      if event.record != nil { inbox.countTaken(Lane.count) }
+      return .event(event)
     }
     guard lane < Lane.count else {
       // Nothing is left in the shared one either, and an interrupt of it is for nobody. But all workers have to
@@ -210,8 +212,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       return hot.pointee.refuses || shared?.hot.pointee.refuses == true ? .end : .dry
     }
     if self.shared != nil || inbox.bound != nil || LockingLane.isStack(lane) {
-      let record = inbox.take(lane, into: &buffer.pointee)
-      return .event(inbox.event(of: record, into: &buffer.pointee))
+      return .event(inbox.takeEvent(into: &buffer.pointee))
     }
     if lanes[lane].pointee.isEmpty {
       lanes[lane].pointee.takeAll(of: &inbox.lanes[lane].pointee)
@@ -221,16 +222,6 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     hot.pointee.first = UInt8(lane)
     own.pointee.sinceLook = 1
     return .event(inbox.event(of: lanes[lane].pointee.take(), into: &buffer.pointee))
-  }
-
-  /// Takes the next event from the shared mailbox. Locked.
-  private func takeShared(_ shared: LockingInbox) -> LockingInbox.Event {
-    let record = shared.take(shared.hot.pointee.firstLane, into: &buffer.pointee)
-    // A worker that spins goes on to look as long as there is something.
-    shared.setUrgent(shared.hot.pointee.occupied != 0 || shared.hot.pointee.refuses)
-    let event = shared.event(of: record, into: &buffer.pointee)
-    if event.record != nil { inbox.countTaken(Lane.count) }
-    return event
   }
 
   /// Locks the mutex, and waits for a microsecond first if a producer holds it, or if the queue is dry and the

@@ -27,49 +27,33 @@ final class LockingSnapshot: @unchecked Sendable {
   let isTimed: Bool
   /// Ends a payload of this key; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
-  private let keepsSubscriptions: Bool
-  /// Who is told of dispatches to the key, in a router. Retained.
-  let observation: Observation?
-
-  struct Observation {
-    let instruments: Unmanaged<Instruments>
-    let key: UInt
-  }
+  /// Who is told of dispatches to the key, in a router.
+  let instruments: Unmanaged<Instruments>?
+  /// What all of this refers to.
+  private let kept: [AnyObject?]
 
   /// - Parameter keepsSubscriptions: Whether to retain subscriptions, and with them the loads. Without them a
   ///   snapshot keeps nothing of the user's, so that threads may remember it.
-  init(_ entries: [Entry], keepsSubscriptions: Bool, _ observation: Observation? = nil) {
-    self.observation = observation
-    _ = observation?.instruments.retain()
+  init(_ entries: [Entry], keepsSubscriptions: Bool, _ instruments: Instruments? = nil) {
     let memory = UnsafeMutableBufferPointer<Entry>.allocate(capacity: entries.count)
     _ = memory.initialize(from: entries)
     self.entries = UnsafeBufferPointer(memory)
-    self.keepsSubscriptions = keepsSubscriptions
-    var inbox = entries.count == 1 ? entries[0].sink.takeUnretainedValue() as? LockingInbox : nil
+    let sinks = entries.map { $0.sink.takeUnretainedValue() }
     // What becomes of an event that finds it full is decided with the event at hand.
-    if inbox?.bound != nil { inbox = nil }
+    let inbox = (sinks.count == 1 ? sinks[0] as? LockingInbox : nil).flatMap { $0.bound == nil ? $0 : nil }
     onlyInbox = inbox.map { .passUnretained($0) }
     isTimed = entries.contains { $0.timed }
     drop = entries.first.flatMap { $0.subscription._withUnsafeGuaranteedRef { $0.drop } }
-    for entry in entries {
-      _ = entry.sink.retain()
-      if keepsSubscriptions { _ = entry.subscription.retain() }
-    }
+    self.instruments = instruments.map { .passUnretained($0) }
+    kept = sinks + (keepsSubscriptions ? entries.map { $0.subscription.takeUnretainedValue() } : []) + [instruments]
   }
 
-  deinit {
-    for entry in entries {
-      entry.sink.release()
-      if keepsSubscriptions { entry.subscription.release() }
-    }
-    entries.deallocate()
-    observation?.instruments.release()
-  }
+  deinit { entries.deallocate() }
 
   /// A snapshot with a new entry for a subscription, or without it; nil if that has no entries.
   static func changing(
     _ old: LockingSnapshot?, _ subscription: Subscription, to entry: Entry?,
-    keepsSubscriptions: Bool = false, _ observation: Observation? = nil
+    keepsSubscriptions: Bool = false, _ instruments: Instruments? = nil
   ) -> LockingSnapshot? {
     var entries = old.map { Array($0.entries) } ?? []
     switch (entries.firstIndex { $0.subscription.toOpaque() == subscription.pointer }, entry) {
@@ -79,7 +63,7 @@ final class LockingSnapshot: @unchecked Sendable {
     case (nil, nil): break
     }
     return entries.isEmpty
-      ? nil : LockingSnapshot(entries, keepsSubscriptions: keepsSubscriptions, observation)
+      ? nil : LockingSnapshot(entries, keepsSubscriptions: keepsSubscriptions, instruments)
   }
 }
 
@@ -108,26 +92,24 @@ final class LockingRouter: RouterCore {
 
   /// What the events of a dispatch bear.
   @inline(__always)
-  private func note(_ snapshot: LockingSnapshot, _ events: Int) -> Instruments.Note {
-    if let observation = snapshot.observation {
-      return observation.instruments._withUnsafeGuaranteedRef {
-        $0.note(observation.key, events, isTimed: snapshot.isTimed)
-      }
+  private func note(_ key: UInt, _ snapshot: LockingSnapshot, _ events: Int) -> Instruments.Note {
+    if let instruments = snapshot.instruments {
+      return instruments._withUnsafeGuaranteedRef { $0.note(key, events, isTimed: snapshot.isTimed) }
     }
     return Instruments.Note(time: snapshot.isTimed ? clock?.now ?? monotonicNanoseconds() : 0)
   }
 
   func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {
-    guard let route = route(key, threads.kept(or: LockingThread.init)),
-      LockingRecord.holds(size, alignment)
-    else { return nil }
+    let thread = threads.kept(or: LockingThread.init)
+    guard let route = route(key, thread), LockingRecord.holds(size, alignment) else { return nil }
     return route._withUnsafeGuaranteedRef { snapshot in
       guard let inbox = snapshot.onlyInbox else { return nil }
-      let entry = snapshot.entries[0]
-      let note = note(snapshot, 1)
-      return inbox._withUnsafeGuaranteedRef {
-        $0.beginPost(entry, lane: lane, length: LockingRecord.length(payload: size), note)
+      let note = note(key, snapshot, 1)
+      let payload = inbox._withUnsafeGuaranteedRef {
+        $0.beginPost(snapshot.entries[0], lane: lane, length: LockingRecord.length(payload: size), note)
       }
+      if payload == nil { thread._withUnsafeGuaranteedRef { $0.note = note } }
+      return payload
     }
   }
 
@@ -151,23 +133,20 @@ final class LockingRouter: RouterCore {
     let isBoxed = !LockingRecord.holds(size, alignment)
     let length = isBoxed ? LockingRecord.pointerLength : LockingRecord.length(payload: size)
     let first = thread._withUnsafeGuaranteedRef { $0.takeMemory(receivers * events * length) }
-    let note = route._withUnsafeGuaranteedRef { self.note($0, events) }
+    let note =
+      thread._withUnsafeGuaranteedRef { $0.note.take() }
+      ?? route._withUnsafeGuaranteedRef { self.note(key, $0, events) }
     for (receiver, entry) in entries.enumerated() {
       for event in 0..<events {
         let record = LockingRecord(address: first + (receiver * events + event) * length)
         record.initialize(
           entry.subscription, entry.generation | note.mark, link: record.address + length, lane: lane,
           length: length, time: note.time, flags: isBoxed ? EnvelopeLayout.boxed : 0)
-        guard isBoxed else { continue }
-        // The records of an event share its box.
-        record.pointer =
-          receiver == 0
-          ? LockingRecord.makeBox(size: size, alignment: alignment, references: receivers)
-          : LockingRecord(address: first + event * length).pointer
+        if isBoxed { record.pointer = LockingRecord.makeBox(size: size, alignment: alignment) }
       }
     }
     state.first = first
-    state.payloads = UInt32(truncatingIfNeeded: isBoxed ? events : events * receivers)
+    state.payloads = UInt32(truncatingIfNeeded: events * receivers)
     state.events = UInt16(truncatingIfNeeded: events)
     state.snapshot = route.toOpaque()
   }
@@ -194,36 +173,21 @@ final class LockingRouter: RouterCore {
   func commit(_ state: inout DispatchState, note: (Subscription, EventDispatchOutcome) -> Void) {
     guard let first = state.first, let opaque = state.snapshot else { return }
     let snapshot = Unmanaged<LockingSnapshot>.fromOpaque(opaque)
+    let drop = snapshot._withUnsafeGuaranteedRef { $0.drop }
     var run = LockingRun(first: LockingRecord(address: first), count: Int(state.events))
-    let thread = threads.kept(or: LockingThread.init)
     for entry in snapshot._withUnsafeGuaranteedRef({ $0.entries }) {
-      guard !run.first.isSkipped else {
-        run.end(first: run.count, snapshot._withUnsafeGuaranteedRef { $0.drop })
-        run.first = run[run.count]
-        continue
-      }
-      let before = thread._withUnsafeGuaranteedRef { $0.overflow }
-      let left = entry.sink._withUnsafeGuaranteedRef { $0.post(run) }
-      let overflow = thread._withUnsafeGuaranteedRef { $0.overflow } - before
-      // A dispatch around this one, whose post runs user code, keeps its counts.
-      thread._withUnsafeGuaranteedRef { $0.overflow = before }
-      var outcome = EventDispatchOutcome()
-      outcome.refused = overflow.refused
-      outcome.dropped = overflow.dropped
-      outcome.displaced = overflow.displaced
-      if left != nil {
-        outcome.accepted = run.count - overflow.refused - overflow.dropped
+      if run.first.isSkipped {
+        for index in 0..<run.count { run[index].end(drop) }
       } else {
-        outcome.ended = run.count - overflow.refused
-      }
-      // The address of a receiver that has ended may be another's by now: then it is nobody's.
-      note(Subscription(pointer: outcome.ended == 0 ? entry.subscription.toOpaque() : opaque), outcome)
-      if left != 0 {
-        run.end(first: left ?? run.count, snapshot._withUnsafeGuaranteedRef { $0.drop })
+        var post = LockingPost(drop: drop)
+        entry.sink._withUnsafeGuaranteedRef { $0.post(run, &post) }
+        // The address of a receiver that has ended may be another's by now: then it is nobody's.
+        note(
+          Subscription(pointer: post.outcome.ended == 0 ? entry.subscription.toOpaque() : opaque), post.outcome)
       }
       run.first = run[run.count]
     }
-    thread._withUnsafeGuaranteedRef { $0.giveMemory(first) }
+    threads.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { $0.giveMemory(first) }
   }
 
   /// The receivers of a key, which the thread remembers until it asks again.
@@ -248,36 +212,29 @@ final class LockingRouter: RouterCore {
   }
 
   func observe(by instruments: Instruments?) {
-    let old = snapshots.withLock { snapshots in
+    change { snapshots in
       self.instruments = instruments
       let old = snapshots
-      for (key, snapshot) in old {
-        snapshots[key] = LockingSnapshot(
-          Array(snapshot.entries), keepsSubscriptions: false,
-          instruments.map { .init(instruments: .passUnretained($0), key: key) })
-      }
-      didChange()
-      return old
+      snapshots = old.mapValues { LockingSnapshot(Array($0.entries), keepsSubscriptions: false, instruments) }
+      return Array(old.values)
     }
-    withExtendedLifetime(old) {}
   }
 
-  /// Under the mutex.
-  private func didChange() {
-    let next = Self.versions.wrappingAdd(1, ordering: .relaxed).newValue
-    // Releasing: pairs with `route`, which then looks for the snapshot under the mutex.
-    version.store(next, ordering: .releasing)
-  }
-
-  private func change(
-    _ key: UInt, _ subscription: Subscription, to entry: LockingSnapshot.Entry?
-  ) {
-    // What the old snapshot held may end with it: after the unlock.
-    let old = snapshots.withLock { snapshots in
+  private func change(_ key: UInt, _ subscription: Subscription, to entry: LockingSnapshot.Entry?) {
+    change { snapshots in
       let old = snapshots[key]
-      snapshots[key] = LockingSnapshot.changing(
-        old, subscription, to: entry, instruments.map { .init(instruments: .passUnretained($0), key: key) })
-      didChange()
+      snapshots[key] = .changing(old, subscription, to: entry, instruments)
+      return [old]
+    }
+  }
+
+  /// Replaces snapshots, with the mutex held, and lets go of the old ones that `body` returns without it.
+  private func change(_ body: (inout [UInt: LockingSnapshot]) -> [LockingSnapshot?]) {
+    let old = snapshots.withLock { snapshots in
+      let old = body(&snapshots)
+      let next = Self.versions.wrappingAdd(1, ordering: .relaxed).newValue
+      // Releasing: pairs with `route`, which then looks for the snapshot under the mutex.
+      version.store(next, ordering: .releasing)
       return old
     }
     withExtendedLifetime(old) {}

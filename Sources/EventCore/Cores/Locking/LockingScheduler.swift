@@ -7,9 +7,7 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
   // of the user's may end there.
   private let monitor = Monitor()
   private let isDriven: Bool
-  private var heap = TimerHeap()
-  /// The timer that fires or is dropped.
-  private var current: EventScheduleHandle?
+  private let heap = TimerHeap<EventScheduleHandle>()
   /// What the thread sleeps until; 0 if it is awake, or if there is none.
   private var sleepsUntil: UInt64 = 0
   private var isClosed = false
@@ -34,11 +32,7 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
 
   func withdraw(_ timer: EventScheduleHandle) {
     monitor.lock()
-    if timer.position >= 0 {
-      heap.remove(at: timer.position)
-    } else if timer === current {
-      timer.isWithdrawn = true
-    }
+    if timer.position >= 0 { heap.remove(at: timer.position) }
     monitor.unlock()
   }
 
@@ -87,16 +81,21 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
     while let deadline = heap.firstDeadline, isClosed || deadline <= now {
       let timer = heap.remove(at: 0)
       let drops = isClosed
-      current = timer
       monitor.unlock()
-      if drops { timer.drop() }
-      let next = drops ? 0 : timer.fire(deadline)
-      fired += drops ? 0 : 1
+      var next: UInt64 = 0
+      if drops { timer.drop() } else { (next, fired) = (timer.fire(deadline), fired + 1) }
       monitor.lock()
-      current = nil
-      // If the handle ends here, nothing of the user's does: it has no event any more.
-      if next > deadline, !timer.isWithdrawn { heap.insert(timer, at: next) }
+      // A cancel changes the state before it withdraws: either it is seen here, or it finds the timer in the heap. If
+      // the handle ends here, nothing of the user's does: it has no event any more.
+      if next > deadline, timer.state == .waiting { heap.insert(timer, at: next) }
     }
     return fired
+  }
+}
+
+extension EventScheduleHandle: HeapTimer {
+  final var position: Int {
+    get { Int(truncatingIfNeeded: ticket) }
+    set { ticket = UInt64(truncatingIfNeeded: newValue) }
   }
 }

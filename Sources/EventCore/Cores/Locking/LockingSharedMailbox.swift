@@ -51,7 +51,6 @@ extension LockingInboxOwner {
   func removeLatestSubscription(_ subscription: Subscription) {
     let removed = inbox.withLock {
       let removed = inbox.subscriptions.removeValue(forKey: subscription.pointer)
-      inbox.superseded += removed?.latest?.superseded ?? 0
       removed?.latest?.remove()
       return removed
     }
@@ -59,11 +58,7 @@ extension LockingInboxOwner {
     withExtendedLifetime(removed) {}
   }
 
-  var supersededCount: UInt64 {
-    inbox.withLock {
-      inbox.subscriptions.values.reduce(inbox.superseded) { $0 + ($1.latest?.superseded ?? 0) }
-    }
-  }
+  var supersededCount: UInt64 { inbox.withLock { inbox.superseded } }
   func supersededCount(of subscription: Subscription) -> UInt64 {
     inbox.withLock { inbox.subscriptions[subscription.pointer]?.latest?.superseded ?? 0 }
   }

@@ -26,29 +26,8 @@ final class LockingThread {
   /// Snapshots that the thread forgot while a dispatch relied on them.
   private var forgotten: [LockingSnapshot] = []
 
-  /// What overflow policies have done with the events of this thread's posts.
-  struct Overflow {
-    var refused = 0
-    var dropped = 0
-    var displaced = 0
-
-    var count: Int { refused + dropped + displaced }
-
-    static func + (lhs: Self, rhs: Self) -> Self {
-      Overflow(
-        refused: lhs.refused + rhs.refused, dropped: lhs.dropped + rhs.dropped,
-        displaced: lhs.displaced + rhs.displaced)
-    }
-    static func - (lhs: Self, rhs: Self) -> Self {
-      Overflow(
-        refused: lhs.refused - rhs.refused, dropped: lhs.dropped - rhs.dropped,
-        displaced: lhs.displaced - rhs.displaced)
-    }
-  }
-  var overflow = Overflow()
-  /// The bounded mailboxes whose consumer this thread is, the innermost last: it runs them, or has entered them
-  /// (`MailboxCore.enter`). Not retained: whoever runs or has entered one keeps it.
-  var consumed: [Unmanaged<LockingMailbox>] = []
+  /// What a dispatch that began the short way was told, until it begins the other way: it is noted once.
+  var note: Instruments.Note?
 
   init() {
     routes = .allocate(capacity: Self.routeCount)

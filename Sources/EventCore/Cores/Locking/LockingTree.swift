@@ -121,7 +121,7 @@ enum LockingTree: TreeCore {
       var count = 0
       var next = pointer(node).pointee.registrations.first
       while let registration = next {
-        next = registration.pointee.links.next
+        next = registration.pointee.next
         if key == 0 || registration.pointee.key == key,
           phases == 0 || registration.pointee.face.modes & phases != 0
         {
@@ -175,16 +175,13 @@ enum LockingTree: TreeCore {
     }
   }
 
-  /// Whether a walk calls a registration that has ended; if so, the walk is asked to wake `progress` when it
-  /// goes on. With the lock held.
+  /// Whether a walk calls a registration that has ended. The walk is asked to wake `progress` when it goes on. With
+  /// the lock held.
   private static func isCalling(_ walk: LockingTreeWalk, _ registration: UInt) -> Bool {
-    // Sequentially consistent, all three: pairs with `mayCall`. Either that one sees that the registration
-    // has ended, or we see the call; and either it sees that it is asked, or we see that it has gone on.
-    let calling = treeCalling(of: walk.head)
-    guard calling.pointee.load(ordering: .sequentiallyConsistent) == registration else { return false }
-    treeAttention(of: walk.head).pointee
-      .store(LockingTreeWalk.looks, ordering: .sequentiallyConsistent)
-    return calling.pointee.load(ordering: .sequentiallyConsistent) == registration
+    // Sequentially consistent, both: pairs with `mayCall`. Either that one sees that the registration has ended, or
+    // we see the call; and either it sees that it is asked, or we see that it has gone on.
+    treeAttention(of: walk.head).pointee.store(LockingTreeWalk.looks, ordering: .sequentiallyConsistent)
+    return treeCalling(of: walk.head).pointee.load(ordering: .sequentiallyConsistent) == registration
   }
 
   // MARK: Walks
@@ -292,7 +289,7 @@ enum LockingTree: TreeCore {
     }
 
     func nextSibling(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-      UnsafeMutableRawPointer(pointer(node).pointee.links.next)
+      UnsafeMutableRawPointer(pointer(node).pointee.next)
     }
 
     func context(of node: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
@@ -304,7 +301,7 @@ enum LockingTree: TreeCore {
     }
 
     func nextRegistration(after registration: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-      LockingRegistrationPointer(face: registration).pointee.links.next?.face
+      LockingRegistrationPointer(face: registration).pointee.next?.face
     }
   }
 }

@@ -10,12 +10,8 @@ typealias LockingRegistrationPointer = UnsafeMutablePointer<LockingRegistration>
 
 /// A block of memory that is in a list.
 protocol LockingLinked {
-  var links: LockingLinks<Self> { get set }
-}
-
-struct LockingLinks<Block> {
-  var next: UnsafeMutablePointer<Block>?
-  var previous: UnsafeMutablePointer<Block>?
+  var next: UnsafeMutablePointer<Self>? { get set }
+  var previous: UnsafeMutablePointer<Self>? { get set }
 }
 
 /// Blocks in the order in which they were appended, which is also that of their stamps.
@@ -24,16 +20,16 @@ struct LockingList<Block: LockingLinked> {
   private(set) var last: UnsafeMutablePointer<Block>?
 
   mutating func append(_ block: UnsafeMutablePointer<Block>) {
-    block.pointee.links = LockingLinks(next: nil, previous: last)
-    if let last { last.pointee.links.next = block } else { first = block }
+    block.pointee.previous = last
+    if let last { last.pointee.next = block } else { first = block }
     last = block
   }
 
   mutating func remove(_ block: UnsafeMutablePointer<Block>) {
-    let (next, previous) = (block.pointee.links.next, block.pointee.links.previous)
-    block.pointee.links = LockingLinks()
-    if let previous { previous.pointee.links.next = next } else { first = next }
-    if let next { next.pointee.links.previous = previous } else { last = previous }
+    let (next, previous) = (block.pointee.next, block.pointee.previous)
+    (block.pointee.next, block.pointee.previous) = (nil, nil)
+    if let previous { previous.pointee.next = next } else { first = next }
+    if let next { next.pointee.previous = previous } else { last = previous }
   }
 }
 
@@ -41,7 +37,7 @@ struct LockingList<Block: LockingLinked> {
 // first one is never read without the lock.
 
 struct LockingTreeNode: LockingLinked {
-  var links = LockingLinks<LockingTreeNode>()
+  var next, previous: LockingNodePointer?
   var parent: LockingNodePointer?
   var children = LockingList<LockingTreeNode>()
   var registrations = LockingList<LockingRegistration>()
@@ -75,7 +71,7 @@ struct LockingRegistration: LockingLinked {
     }
   }
 
-  var links = LockingLinks<LockingRegistration>()
+  var next, previous: LockingRegistrationPointer?
   /// Referred to.
   let node: LockingNodePointer
   let key: UInt

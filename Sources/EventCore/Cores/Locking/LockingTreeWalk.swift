@@ -20,13 +20,6 @@ final class LockingTreeWalk {
   /// call and looks whether the handler has ended. With `looks` it also takes the lock: the walking thread
   /// has detached a node, or another thread waits for the end of a call.
   static let (asks, looks) = (UInt8(1), UInt8(2))
-  /// Never equal to `TreeWalk.seen`, so that the state of each registration is read.
-  // An atomic at an address that never changes, made once and never freed: any thread may read it.
-  nonisolated(unsafe) private static let lastRemoval = {
-    let place = UnsafeMutablePointer<Atomic<UInt64>>.allocate(capacity: 1)
-    place.initialize(to: Atomic(.max))
-    return place
-  }()
 
   /// What the walking thread reads. Like the walk itself, it is never freed.
   let head: UnsafeMutablePointer<TreeWalk>
@@ -51,7 +44,10 @@ final class LockingTreeWalk {
   init() {
     memory = .allocate(capacity: 2 * capacity)
     head = .allocate(capacity: 1)
-    head.initialize(to: TreeWalk(lastRemoval: Self.lastRemoval))
+    // Never equal to `TreeWalk.seen`, so that the state of each registration is read. Never freed, as the walk.
+    let lastRemoval = UnsafeMutablePointer<Atomic<UInt64>>.allocate(capacity: 1)
+    lastRemoval.initialize(to: Atomic(.max))
+    head.initialize(to: TreeWalk(lastRemoval: lastRemoval))
     head.pointee.own = Unmanaged.passUnretained(self)
   }
 
@@ -149,22 +145,19 @@ final class LockingTreeWalk {
       next = node == top ? nil : node.pointee.parent
     }
     if phase == .capture {
-      reverse(memory)
-      reverse(memory + capacity)
+      for start in [memory, memory + capacity] {
+        var half = UnsafeMutableBufferPointer(start: start, count: count)
+        half.reverse()
+      }
     }
     return count > 0
-  }
-
-  private func reverse(_ start: UnsafeMutablePointer<UnsafeMutableRawPointer>) {
-    var half = UnsafeMutableBufferPointer(start: start, count: count)
-    half.reverse()
   }
 
   /// The node that propagation comes to after a node and all nodes below it; nil after the last.
   private func successor(of node: LockingNodePointer) -> LockingNodePointer? {
     var node = node
     while node != top {
-      if let sibling = ifEarly(node.pointee.links.next) { return sibling }
+      if let sibling = ifEarly(node.pointee.next) { return sibling }
       node = node.pointee.parent.unsafelyUnwrapped
     }
     return nil
@@ -182,7 +175,7 @@ final class LockingTreeWalk {
     let list = node.pointee.registrations
     var next = isBackwards ? list.last : list.first
     while let one = next {
-      next = isBackwards ? one.pointee.links.previous : one.pointee.links.next
+      next = isBackwards ? one.pointee.previous : one.pointee.next
       guard one.pointee.key == key, one.pointee.stamp <= start,
         one.pointee.face.modes & phase.rawValue != 0
       else { continue }

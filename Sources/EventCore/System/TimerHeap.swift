@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+/// What can wait in a `TimerHeap`.
+protocol HeapTimer: AnyObject {
+  /// The place in the heap, -1 for none. Under its lock.
+  var position: Int { get set }
+}
+
 /// Timers by deadline, and equal ones by the order in which they came: a heap with four children a node,
 /// whose timers know their positions. Sources/CEventCore/scheduler/timer_heap.h says why it is a heap and no
 /// wheel.
 ///
-/// Retains its timers. The scheduler's lock is held for every member.
-struct TimerHeap: ~Copyable {
+/// Retains its timers. Its owner's lock is held for every member.
+final class TimerHeap<Timer: HeapTimer>: @unchecked Sendable {
   private struct Entry {
     var deadline: UInt64
     /// The order among equal deadlines.
     var number: UInt64
-    let timer: Unmanaged<EventScheduleHandle>
+    let timer: Unmanaged<Timer>
 
     func isBefore(_ other: Entry) -> Bool {
       deadline != other.deadline ? deadline < other.deadline : number < other.number
@@ -25,11 +31,13 @@ struct TimerHeap: ~Copyable {
     for entry in entries { entry.timer.release() }
   }
 
+  var count: Int { entries.count }
+
   /// The earliest deadline.
   var firstDeadline: UInt64? { entries.first?.deadline }
 
   /// Puts a timer behind all that have the same deadline.
-  mutating func insert(_ timer: EventScheduleHandle, at deadline: UInt64) {
+  func insert(_ timer: Timer, at deadline: UInt64) {
     number += 1
     let entry = Entry(deadline: deadline, number: number, timer: .passRetained(timer))
     entries.append(entry)
@@ -38,7 +46,7 @@ struct TimerHeap: ~Copyable {
 
   /// Takes a timer out that is in here, the earliest at 0.
   @discardableResult
-  mutating func remove(at position: Int) -> EventScheduleHandle {
+  func remove(at position: Int) -> Timer {
     let timer = entries[position].timer.takeRetainedValue()
     // The last entry fills the hole.
     let last = entries.removeLast()
@@ -48,7 +56,7 @@ struct TimerHeap: ~Copyable {
   }
 
   /// Finds the place of an entry from a hole on: above it, or else below.
-  private mutating func settle(_ entry: Entry, from start: Int) {
+  private func settle(_ entry: Entry, from start: Int) {
     var hole = start
     entries.withUnsafeMutableBufferPointer { entries in
       func put(_ entry: Entry) {
@@ -71,13 +79,5 @@ struct TimerHeap: ~Copyable {
       }
       put(entry)
     }
-  }
-}
-
-extension EventScheduleHandle {
-  /// The place in the heap of the locking core, -1 for none. Under its lock.
-  fileprivate(set) final var position: Int {
-    get { Int(truncatingIfNeeded: ticket) }
-    set { ticket = UInt64(truncatingIfNeeded: newValue) }
   }
 }
