@@ -7,6 +7,7 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
+#include "platform/allocator.h"
 #include "platform/compiler.h"
 #include "suite.h"
 
@@ -272,11 +273,45 @@ static const char *nobody_sleeps(void)
 	return NULL;
 }
 
+/* The blocks that taking the first envelope by hand allocates; the mailbox's handler stays subscribed until its end. */
+static const char *first_take(bool polled, size_t *blocks)
+{
+	struct evc_envelope *envelope;
+	struct evc_router *router;
+	struct end end;
+	uint32_t receivers;
+	size_t before;
+
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_OK(evc_reserve(RESERVE));
+	EXPECT_NONE(open_end(&end, router, polled));
+	EXPECT_OK(evc_dispatch_bytes(router, KEY, EVC_LANE_STACK_NORMAL, &(uint64_t){ 1 }, 8, 8, &receivers));
+	before = evc_allocated_blocks();
+	EXPECT_OK(evc_mailbox_take(end.mailbox, &envelope));
+	evc_mailbox_recycle(end.mailbox, envelope, true);
+	*blocks = evc_allocated_blocks() - before;
+	EXPECT_NONE(close_end(&end, router));
+	evc_router_destroy(router);
+	return NULL;
+}
+
+static const char *first_takes(void)
+{
+	size_t polled, other;
+
+	EXPECT_NONE(first_take(true, &polled));
+	EXPECT_NONE(first_take(false, &other));
+	EXPECT_EQUAL(polled, 0, "blocks for a polled mailbox");
+	EXPECT_EQUAL(other, 1, "blocks for another one: the cache of its consumer");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D2 D5 a reserve is used again and again by posts that must not wait", used_again },
 	{ "D4 D5 a post that must not wait reaches all receivers or none", all_or_none },
 	{ "D1 D5 a chain is posted by hand without waiting, or refused", by_hand },
 	{ "D12 the consumer of a polled mailbox is not put to sleep", nobody_sleeps },
+	{ "D5 the consumer of a polled mailbox allocates nothing, not even for its first envelope", first_takes },
 };
 SUITE_GROUP(suite_realtime, tests);
 #endif

@@ -269,11 +269,11 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_take(struct evc_mailbox *mailbo
 
 /**
  * Ends an envelope that `evc_mailbox_take` returned, and returns its slot through the mailbox's cache of free
- * slots.
+ * slots, which the first call makes (a mailbox that is `polled` has it from the beginning).
  *
  * @param payload_moved as for `evc_envelope_release`
  *
- * Threads: the one consumer. Progress: lock-free. Ownership: ends here.
+ * Threads: the one consumer. Progress: lock-free, after the first call. Ownership: ends here.
  */
 EVC_API void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 				 bool payload_moved);

@@ -29,6 +29,22 @@ static void release(struct evc_sink *sink)
 	evc_mailbox_release(mailbox_of(sink));
 }
 
+/* Makes the cache of a consumer that takes by hand. False = out of memory: each slot then goes back by itself. */
+static bool make_returns(struct evc_mailbox *mailbox)
+{
+	mailbox->returns = evc_allocate(sizeof(*mailbox->returns), _Alignof(struct evc_return_cache));
+	if (mailbox->returns == NULL)
+		return false;
+	*mailbox->returns = (struct evc_return_cache){ 0 };
+	return true;
+}
+
+static void end_returns(struct evc_mailbox *mailbox)
+{
+	if (mailbox->returns != NULL)
+		evc_deallocate(mailbox->returns, sizeof(*mailbox->returns), _Alignof(struct evc_return_cache));
+}
+
 enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 				   struct evc_mailbox **out)
 {
@@ -58,14 +74,18 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	status = evc_parker_init(&mailbox->parker, own.parker);
 	if (status != EVC_OK)
 		goto no_parker;
+	/* The consumer of a polled mailbox may be a thread that must not allocate. */
+	if (own.polled && !make_returns(mailbox))
+		goto no_memory;
 	if (!evc_mailbox_bound_open(mailbox, &own))
-		goto no_bound;
+		goto no_memory;
 	evc_mailbox_own_init(mailbox);
 	atomic_init(&mailbox->references, 1);
 	*out = mailbox;
 	return EVC_OK;
 
-no_bound:
+no_memory:
+	end_returns(mailbox);
 	evc_parker_close(&mailbox->parker);
 	status = EVC_OUT_OF_MEMORY;
 no_parker:
@@ -92,8 +112,7 @@ void evc_mailbox_release(struct evc_mailbox *mailbox)
 	evc_subscription_list_close(&mailbox->subscriptions);
 	evc_bound_destroy(mailbox->bound);
 	evc_parker_close(&mailbox->parker);
-	if (mailbox->returns != NULL)
-		evc_deallocate(mailbox->returns, sizeof(*mailbox->returns), _Alignof(struct evc_return_cache));
+	end_returns(mailbox);
 	if (mailbox->options.finalize != NULL)
 		mailbox->options.finalize(mailbox->options.context);
 	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_mailbox));
@@ -197,12 +216,8 @@ struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct
 void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 			 bool payload_moved)
 {
-	if (evc_unlikely(mailbox->returns == NULL)) {
-		mailbox->returns = evc_allocate(sizeof(*mailbox->returns), _Alignof(struct evc_return_cache));
-		/* Without memory for it each slot goes back by itself. */
-		if (mailbox->returns != NULL)
-			*mailbox->returns = (struct evc_return_cache){ 0 };
-	}
+	if (evc_unlikely(mailbox->returns == NULL))
+		(void)make_returns(mailbox);
 	evc_envelope_end(envelope, payload_moved, mailbox->returns);
 }
 
