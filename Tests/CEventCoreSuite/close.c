@@ -141,7 +141,7 @@ static const char *after_the_end(void)
 		evc_mailbox_push(receiver.mailbox, lane, envelope, envelope, 1);
 		EXPECT_NONE(expect_end(&receiver, 1, 1));
 		for (unsigned i = 0; i < EVC_RETURN_WAYS; i++)
-			EXPECT(receiver.mailbox->returns->ways[i].given == 0,
+			EXPECT(receiver.mailbox->by_hand->ways[i].given == 0,
 			       "the consumer's cache was written to after the consumer's end");
 		evc_mailbox_release(receiver.mailbox);
 		EXPECT_EQUAL(atomic_load(&receiver.drops), 1, "calls of drop after the release");

@@ -75,7 +75,7 @@ static const char *few_wait(void)
 		EXPECT_OK(suite_take(&receiver, &lane, &value));
 	EXPECT_STATUS(evc_mailbox_wait(receiver.mailbox, 0), EVC_OK);
 	/* Slots in the consumer's cache are returned when it takes more, or is idle. */
-	evc_return_cache_flush(receiver.mailbox->returns);
+	evc_return_cache_flush(receiver.mailbox->by_hand);
 	limit = before + 2 * left * 64 + ((size_t)1 << 20);
 	EXPECT(trim_down_to(limit), "%u events wait, and %zu bytes stay beside the %zu before", left,
 	       slab_bytes() - before, before);
@@ -151,10 +151,10 @@ static const char *kept_by_one(void)
 	}
 	for (unsigned i = 0; i < 3 * BURST - 1; i++)
 		EXPECT_OK(suite_take(&receiver, &lane, &value));
-	evc_return_cache_flush(receiver.mailbox->returns);
+	evc_return_cache_flush(receiver.mailbox->by_hand);
 	EXPECT(trim_down_to(before + ((size_t)1 << 19)), "%zu bytes stay for one event", slab_bytes() - before);
 	EXPECT_OK(suite_take(&receiver, &lane, &value));
-	evc_return_cache_flush(receiver.mailbox->returns);
+	evc_return_cache_flush(receiver.mailbox->by_hand);
 	EXPECT(trim_down_to(before), "%zu bytes stay for nothing", slab_bytes() - before);
 	evc_mailbox_release(receiver.mailbox);
 	return NULL;

@@ -47,7 +47,8 @@
  * same reason such a program does not register liburcu-bp's functions for fork itself.
  *
  * Fork: a child may go on using the core if no other thread was inside one of its functions at the fork.
- * Event threads stay in the parent. An object that the core's callback thread was finalizing at the fork is
+ * Event threads stay in the parent, and their mailboxes with them: the child neither takes from these nor releases
+ * them last. An object that the core's callback thread was finalizing at the fork is
  * not finalized in the child. A fork waits for that thread for some milliseconds at most, and never for user
  * code that it runs.
  *

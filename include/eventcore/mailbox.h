@@ -169,7 +169,7 @@ EVC_API struct evc_sink *evc_mailbox_sink(struct evc_mailbox *mailbox);
  * @param options `deliver` is required
  * @param out receives the subscription
  *
- * Threads: any. Progress: blocking (a mutex, and the allocator). Ownership: the mailbox owns it and calls
+ * Threads: any. Progress: as the allocator. Ownership: the mailbox owns it and calls
  * `finalize` when it ends. Errors: EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT without `deliver`.
  */
 EVC_API EVC_MUST_USE enum evc_status
@@ -260,7 +260,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbo
  *
  * Threads: the one consumer (one thread at a time). Progress: lock-free; waits for no producer. While the
  * consumer drains a backlog into its lanes, an urgent post waits until at most 1,024 envelopes have been
- * sorted. Ownership: the caller owns `*out` and ends it with `evc_mailbox_recycle` or `evc_envelope_release`,
+ * sorted, and one to the lane that is drained until all of them are. Ownership: the caller owns `*out` and ends it with `evc_mailbox_recycle` or `evc_envelope_release`,
  * before it gives up the last reference of the mailbox. Errors: EVC_EMPTY, EVC_CLOSED; EVC_INVALID_ARGUMENT
  * for a mailbox with `batches`.
  */
@@ -335,7 +335,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump_until(struct evc_mailbox *
 							    uint64_t deadline, uint64_t *handled);
 
 /**
- * Says that the calling thread is the one consumer until `evc_mailbox_leave`. What it posts to a queue of this
+ * Says that the calling thread is the one consumer until `evc_mailbox_leave`. What it posts to this
  * mailbox meanwhile goes straight into the lane, while the events of the lane come from the consumer alone:
  * about six tenths of what a post and a take cost otherwise. Runs and pumps say it themselves for what handlers
  * post; say it for a loop that posts between its pumps, once for all of them, or around its posts.

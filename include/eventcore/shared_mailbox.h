@@ -100,7 +100,7 @@ EVC_API struct evc_sink *evc_shared_mailbox_sink(struct evc_shared_mailbox *mail
  * @param options `deliver` is required
  * @param out receives the subscription
  *
- * Threads: any. Progress: blocking (a mutex, and the allocator). Ownership: the mailbox owns it and calls
+ * Threads: any. Progress: as the allocator. Ownership: the mailbox owns it and calls
  * `finalize` when it ends. Errors: EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT without `deliver`.
  */
 EVC_API EVC_MUST_USE enum evc_status
@@ -183,13 +183,16 @@ EVC_API void evc_shared_mailbox_drop(struct evc_shared_mailbox *mailbox);
  *
  * @param depths receives one figure for each lane
  *
- * Threads: any. Progress: blocking (a mutex that workers take when they are made and when they end); takes
- * time in proportion to the workers, not to the envelopes.
+ * Threads: any. Progress: blocking if there are latest-only subscriptions (a mutex); takes time in proportion to these,
+ * not to the envelopes.
  */
 EVC_API void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox,
 				       uint64_t depths[EVC_LANE_COUNT]);
 
-/** Reads the counters. Threads: any. Progress: as `evc_shared_mailbox_depths`. */
+/**
+ * Reads the counters. Threads: any. Progress: blocking (a mutex that workers take when they are made and when they end);
+ * takes time in proportion to the workers, not to the envelopes.
+ */
 EVC_API void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 						struct evc_mailbox_statistics *out);
 

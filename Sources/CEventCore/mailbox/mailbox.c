@@ -30,19 +30,19 @@ static void release(struct evc_sink *sink)
 }
 
 /* Makes the cache of a consumer that takes by hand. False = out of memory: each slot then goes back by itself. */
-static bool make_returns(struct evc_mailbox *mailbox)
+static bool make_by_hand(struct evc_mailbox *mailbox)
 {
-	mailbox->returns = evc_allocate(sizeof(*mailbox->returns), _Alignof(struct evc_return_cache));
-	if (mailbox->returns == NULL)
+	mailbox->by_hand = evc_allocate(sizeof(*mailbox->by_hand), _Alignof(struct evc_return_cache));
+	if (mailbox->by_hand == NULL)
 		return false;
-	*mailbox->returns = (struct evc_return_cache){ 0 };
+	*mailbox->by_hand = (struct evc_return_cache){ 0 };
 	return true;
 }
 
-static void end_returns(struct evc_mailbox *mailbox)
+static void end_by_hand(struct evc_mailbox *mailbox)
 {
-	if (mailbox->returns != NULL)
-		evc_deallocate(mailbox->returns, sizeof(*mailbox->returns), _Alignof(struct evc_return_cache));
+	if (mailbox->by_hand != NULL)
+		evc_deallocate(mailbox->by_hand, sizeof(*mailbox->by_hand), _Alignof(struct evc_return_cache));
 }
 
 enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
@@ -75,7 +75,7 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	if (status != EVC_OK)
 		goto no_parker;
 	/* The consumer of a polled mailbox may be a thread that must not allocate. */
-	if (own.polled && !make_returns(mailbox))
+	if (own.polled && !make_by_hand(mailbox))
 		goto no_memory;
 	if (!evc_mailbox_bound_open(mailbox, &own))
 		goto no_memory;
@@ -85,7 +85,7 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	return EVC_OK;
 
 no_memory:
-	end_returns(mailbox);
+	end_by_hand(mailbox);
 	evc_parker_close(&mailbox->parker);
 	status = EVC_OUT_OF_MEMORY;
 no_parker:
@@ -112,7 +112,7 @@ void evc_mailbox_release(struct evc_mailbox *mailbox)
 	evc_subscription_list_close(&mailbox->subscriptions);
 	evc_bound_destroy(mailbox->bound);
 	evc_parker_close(&mailbox->parker);
-	end_returns(mailbox);
+	end_by_hand(mailbox);
 	if (mailbox->options.finalize != NULL)
 		mailbox->options.finalize(mailbox->options.context);
 	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_mailbox));
@@ -216,9 +216,9 @@ struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct
 void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 			 bool payload_moved)
 {
-	if (evc_unlikely(mailbox->returns == NULL))
-		(void)make_returns(mailbox);
-	evc_envelope_end(envelope, payload_moved, mailbox->returns);
+	if (mailbox->returns == NULL && evc_unlikely(mailbox->by_hand == NULL))
+		(void)make_by_hand(mailbox);
+	evc_envelope_end(envelope, payload_moved, mailbox->returns != NULL ? mailbox->returns : mailbox->by_hand);
 }
 
 /* The number of events that were posted to a lane. */

@@ -124,6 +124,7 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 	}
 	evc_mailbox_drop_posted(mailbox, mailbox->returns);
 	evc_return_cache_flush(mailbox->returns);
+	evc_return_cache_flush(mailbox->by_hand);
 	/*
 	 * Release, pairs with the same operation above when the last release ends the mailbox once more, for a sanitizer that
 	 * does not understand how the consumer's end comes before that, as with Swift's references.

@@ -65,6 +65,19 @@ bool evc_mailbox_append(struct evc_mailbox *mailbox, unsigned lane, struct evc_e
 	return true;
 }
 
+/* True if a batch of the consumer's, whether it is open or not, can take another event. Those of producers are full. */
+static bool has_room(const struct evc_envelope *envelope)
+{
+	return envelope->batch.end != (unsigned char *)envelope->batch.box + envelope->batch.box->size;
+}
+
+/* True if it is a batch that such events may join: one of the consumer's that was closed meanwhile. */
+static bool may_reopen(const struct evc_envelope *last, uint32_t step, size_t alignment)
+{
+	return (last->flags & EVC_ENVELOPE_BATCH) && last->batch.step == (int32_t)step && has_room(last) &&
+	       (alignment <= 1 || (uintptr_t)last->batch.end % alignment == 0);
+}
+
 /* Makes a batch for events like those of `last`. NULL = out of memory. */
 static struct evc_envelope *make_batch(const struct evc_envelope *last, uint32_t step, size_t alignment)
 {
@@ -73,7 +86,7 @@ static struct evc_envelope *make_batch(const struct evc_envelope *last, uint32_t
 	size_t size = BOX_LEAST;
 	struct evc_box *box;
 
-	if (last->flags & EVC_ENVELOPE_BATCH)
+	if ((last->flags & EVC_ENVELOPE_BATCH) && !has_room(last))
 		while (size < BOX_MOST && size / 2 < last->batch.box->size)
 			size *= 2;
 	/* As many events as fit. */
@@ -129,7 +142,9 @@ static void *begin(struct evc_consumed *own, const struct evc_consumed_kind *kin
 	if (last->subscription != subscription || last->generation != generation || last->time != 0 ||
 	    (last->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_HOLDS)))
 		return NULL;
-	last = make_batch(last, step, kind->alignment);
+	own->is_first = !may_reopen(last, step, kind->alignment);
+	if (own->is_first)
+		last = make_batch(last, step, kind->alignment);
 	if (last == NULL)
 		return NULL;
 	own->batch = &last->batch;
@@ -139,7 +154,6 @@ static void *begin(struct evc_consumed *own, const struct evc_consumed_kind *kin
 	own->generation = generation;
 	own->inbox = evc_mailbox_head(mailbox, lane);
 	own->joined = &mailbox->lists[lane].drained;
-	own->is_first = true;
 	return evc_consumed_take(own);
 }
 

@@ -98,21 +98,20 @@ static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, uint64_t 
 
 enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 {
-	struct evc_return_cache returns = { 0 }, *by_hand;
+	struct evc_return_cache returns = { 0 };
 	uint64_t no_limit = UINT64_MAX;
 	struct evc_mailbox *before;
 
 	if (mailbox == NULL || !evc_mailbox_may_wait(mailbox))
 		return EVC_INVALID_ARGUMENT;
 	before = evc_mailbox_enter(mailbox);
-	by_hand = mailbox->returns;
 	mailbox->returns = &returns;
 	/* A spinning consumer is for the shortest latency; for the others a microsecond does not matter. */
 	mailbox->paces = mailbox->options.strategy != EVC_WAIT_SPIN;
 	mailbox->pace = EVC_PAUSES;
 	while (deliver_all(mailbox, &no_limit) != EVC_CLOSED)
 		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
-	mailbox->returns = by_hand;
+	mailbox->returns = NULL;
 	evc_mailbox_leave(before);
 	return EVC_CLOSED;
 }
@@ -177,12 +176,11 @@ static enum evc_status pump(struct evc_mailbox *mailbox, uint64_t *limit, uint64
 	}
 	for (left = stretch;;) {
 		struct evc_mailbox *before = evc_mailbox_enter(mailbox);
-		struct evc_return_cache *by_hand = mailbox->returns;
 		enum evc_status status;
 
 		mailbox->returns = returns;
 		status = deliver_all(mailbox, &left);
-		mailbox->returns = by_hand;
+		mailbox->returns = NULL;
 		evc_mailbox_leave(before);
 		if (status == EVC_EMPTY) {
 			/* `idle` may have posted. The stretch goes on, so that single events put off no look. */

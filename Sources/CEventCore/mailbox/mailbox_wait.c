@@ -96,12 +96,18 @@ static bool sleep_once(struct evc_mailbox *mailbox, const struct evc_waiter *wai
 	return news || waiter->has_news(waiter->context);
 }
 
+/* The cached slots would be unused while the consumer waits. */
+static void flush_returns(struct evc_mailbox *mailbox)
+{
+	evc_return_cache_flush(mailbox->returns);
+	evc_return_cache_flush(mailbox->by_hand);
+}
+
 static bool park(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t timeout)
 {
 	uint64_t end = evc_clock_after(timeout), limit = timeout;
 
-	/* The cached slots would be unused while we sleep. */
-	evc_return_cache_flush(mailbox->returns);
+	flush_returns(mailbox);
 	while (!sleep_once(mailbox, waiter, limit)) {
 		uint64_t now;
 
@@ -122,7 +128,7 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 	switch (strategy) {
 	case EVC_WAIT_SPIN:
 	case EVC_WAIT_YIELD:
-		evc_return_cache_flush(mailbox->returns);
+		flush_returns(mailbox);
 		return spin(waiter, timeout, strategy == EVC_WAIT_SPIN, strategy == EVC_WAIT_YIELD);
 	case EVC_WAIT_SPIN_THEN_PARK:
 		if (spin(waiter, less(mailbox->options.spin_ns, timeout), EVC_PAUSES, false))

@@ -76,7 +76,7 @@ static __attribute__((noinline)) void *begin_place(struct evc_thread_record *rec
 	/* V2, V3. */
 	kind.version = atomic_load_explicit(&router->version, memory_order_acquire);
 	if (entry->snapshot->is_plain && receiver->subscription->sink == consumed->sink &&
-	    kind.version != 0 && evc_route_cache_hits(entry, router, kind.key))
+	    kind.version != EVC_VERSION_CHANGING && evc_route_cache_hits(entry, router, kind.key))
 		place = consumed->begin(consumed, &kind, receiver->subscription, receiver->generation);
 	return place != NULL ? place : begin_envelope(record, entry, kind.lane);
 }

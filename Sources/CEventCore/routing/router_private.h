@@ -13,17 +13,17 @@
  * `current` with the snapshot it holds: the address of an object that it holds a reference of cannot have
  * been reused, so that equality means "still current".
  *
- * The state of a router has a version: a number that no state of this or another router had before, or 0 while a
- * route is being changed. A dispatcher that remembers what it found in a state needs no route, nor a reference, to
+ * The state of a router has a version: a number that no state of this or another router had before, or CHANGING while a
+ * route is being changed; never 0, which is the version of a batch that is not open. A dispatcher that remembers what it found in a state needs no route, nor a reference, to
  * know that it is still so (consumed.h).
  *
  *   writer, under `mutex`                         dispatcher
- *   V0 version = 0             relaxed            V2 load version; 0: remember nothing    acquire
+ *   V0 version = CHANGING      relaxed            V2 load version; CHANGING: remember nothing    acquire
  *   V1 exchange `current`      release            V3 the route is current, and remember both   relaxed
  *      version = a new number  release            V4 the version is the remembered one    relaxed
  * - What is remembered is what the version stands for, or newer: if V2 reads the number that follows a V1, V3 sees
  *   what that V1 wrote. It may be newer only while a writer is between V0 and the new number, and then V4 fails.
- * - A dispatch misses no change that happened before it: V4 reads by coherence the 0 of that V0 or what came later,
+ * - A dispatch misses no change that happened before it: V4 reads by coherence the CHANGING of that V0 or what came later,
  *   and no number comes twice. So it is, too, for who has seen a change through another dispatch (V1 releases).
  *
  * Lock order: `mutex`, then a sink's own locks (retain and release take none).
@@ -36,6 +36,9 @@
 #include "memory/thread_record.h"
 
 #include <pthread.h>
+
+/* V0. No number gets that far. */
+#define EVC_VERSION_CHANGING UINT64_MAX
 
 struct evc_route {
 	evc_current_snapshot current;

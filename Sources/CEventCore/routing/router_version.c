@@ -17,7 +17,7 @@ uint64_t evc_router_new_number(void)
 void evc_router_begin_change(struct evc_router *router)
 {
 	/* Relaxed: before V1, which releases. */
-	atomic_store_explicit(&router->version, 0, memory_order_relaxed);
+	atomic_store_explicit(&router->version, EVC_VERSION_CHANGING, memory_order_relaxed);
 }
 
 void evc_router_end_change(struct evc_router *router)

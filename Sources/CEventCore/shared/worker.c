@@ -324,13 +324,12 @@ static inline enum evc_status deliver_next(struct evc_worker *worker, bool *held
 enum evc_status evc_worker_run(struct evc_worker *worker)
 {
 	struct evc_shared_consumed consumed = { NULL, evc_shared_consumed };
-	struct evc_return_cache returns = { 0 }, *by_hand;
+	struct evc_return_cache returns = { 0 };
 
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
 	consumed.mailbox = worker->shared;
 	evc_shared_consumed = &consumed;
-	by_hand = worker->mailbox->returns;
 	worker->mailbox->returns = &returns;
 	for (;;) {
 		bool held;
@@ -344,7 +343,7 @@ enum evc_status evc_worker_run(struct evc_worker *worker)
 		(void)(held ? evc_mailbox_wait(worker->mailbox, EVC_FOREVER)
 			    : evc_worker_wait(worker, EVC_FOREVER));
 	}
-	worker->mailbox->returns = by_hand;
+	worker->mailbox->returns = NULL;
 	evc_shared_consumed = consumed.outer;
 	return EVC_CLOSED;
 }

@@ -18,7 +18,8 @@ protocol BalancerCore: AnyObject, Sendable {
   /// How many events were refused because no thread was left. Any thread.
   var refused: UInt64 { get }
 
-  /// How many events of accepted batches were freed because no thread was left at their turn. Any thread.
+  /// How many events of accepted batches were freed because no thread was left at their turn: 0 on the locking core, which
+  /// refuses them. Any thread.
   var dropped: UInt64 { get }
 }
 

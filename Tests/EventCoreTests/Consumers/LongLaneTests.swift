@@ -153,6 +153,31 @@ struct LockingDispatchTests {
     central.router.unsubscribe(eventKey(Late.self), subscription.name)
   }
 
+  @Test("D8: a dispatch whose only receiver has ended since it was found leaves nothing to the thread's next one")
+  func nothingIsLeft() {
+    struct Late: Eventable {}
+    struct Timed: Eventable {}
+    let router = EventCentral(core: .locking).router
+    let closed = LockingInbox()
+    let late = LockingSubscription(nil, drop: nil, closed)
+    router.subscribe(eventKey(Late.self), late.name, generation: 0, timed: false)
+    closed.close(drops: true)
+    let lane = Lane(.queue, EventPriority.normal)
+    #expect(router.beginOne(key: eventKey(Late.self), lane: lane.index, size: 0, alignment: 1) == nil)
+    router.unsubscribe(eventKey(Late.self), late.name)
+    #expect(dispatchToAll(Late(), lane: lane, through: router) == 0)
+    // The long way, to a handler that needs the time.
+    let open = LockingInbox()
+    let timed = LockingSubscription(nil, drop: nil, open)
+    router.subscribe(eventKey(Timed.self), timed.name, generation: 0, timed: true)
+    var state = DispatchState()
+    router.begin(key: eventKey(Timed.self), lane: lane.index, size: 0, alignment: 1, events: 1, &state)
+    #expect(state.first.map { LockingRecord(address: $0).header.pointee.time > 0 } == true)
+    #expect(router.commit(&state) == 1)
+    open.close(drops: true)
+    router.unsubscribe(eventKey(Timed.self), timed.name)
+  }
+
   @Test("the header of a record has the layout of an envelope's")
   func header() {
     typealias Header = LockingRecord.Header

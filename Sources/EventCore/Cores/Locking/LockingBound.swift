@@ -79,7 +79,9 @@ extension LockingInbox {
         guard monotonicNanoseconds() < deadline else { return .refused }
         bound.wait(until: deadline)
       }
-      return hot.pointee.refuses ? .ended : .accepted
+      guard hot.pointee.refuses else { return .accepted }
+      // Of a batch that has begun the rest is refused, as on the other core.
+      return post.outcome.accepted > 0 ? .refused : .ended
     }
   }
 

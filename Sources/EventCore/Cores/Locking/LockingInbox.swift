@@ -284,6 +284,6 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
       return (self.subscriptions, lanes.takeMemory(over: 0))
     }
     for block in blocks { block.deallocate() }
-    withExtendedLifetime(subscriptions) {}
+    for subscription in subscriptions.values { subscription.latest?.letKeysGo() }
   }
 }

@@ -26,7 +26,13 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   private let keys: ConflationKeys?
   /// The cells by the numbers of their keys; keys that are not numbers may have a number in common. A mutex of its
   /// own, since keys are compared under it, which is code of the user's. It is released before the inbox's is taken.
-  private let cells = Guarded<[UInt64: [Keyed]]>([:])
+  private let cells = Guarded(Cells())
+
+  private struct Cells {
+    var keyed: [UInt64: [Keyed]] = [:]
+    /// The subscription was removed, and the keys with it.
+    var isOver = false
+  }
 
   private struct Keyed {
     /// What was kept of the key (`ConflationKeys.Comparison`); nil if the number is the key.
@@ -40,10 +46,21 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   }
 
   deinit {
+    letKeysGo()
     LockingCell.free(only)
-    for keyed in cells.withLock({ $0.values.flatMap(\.self) }) {
-      if let key = keyed.key { keys?.comparison?.letGo(key) }
-      LockingCell.free(keyed.cell)
+    for cell in cells.withLock({ $0.keyed.values.flatMap { $0.map(\.cell) } }) { LockingCell.free(cell) }
+  }
+
+  /// Ends the keys, which are the user's, when the subscription has been removed: threads remember routes for longer.
+  func letKeysGo() {
+    let isOver = cells.withLock { cells in
+      defer { cells.isOver = true }
+      return cells.isOver
+    }
+    guard !isOver, let comparison = keys?.comparison else { return }
+    // Nobody changes or compares them any more.
+    for keyed in cells.withLock({ $0.keyed.values.flatMap(\.self) }) {
+      if let key = keyed.key { comparison.letGo(key) }
     }
   }
 
@@ -91,13 +108,15 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
     let payload = UnsafeRawPointer(envelopePayload(record.address))
     let number = keys.number(payload)
     return cells.withLock { cells in
-      if let found = cells[number] {
+      // The event is superseded, and needs no cell.
+      if cells.isOver { return only }
+      if let found = cells.keyed[number] {
         // Not nil: every cell of keys that are compared has one.
         let same = found.first { keys.comparison?.isSame($0.key.unsafelyUnwrapped, payload) ?? true }
         if let same { return same.cell }
       }
       let new = Keyed(key: keys.comparison?.keep(payload), cell: LockingCell.make())
-      cells[number, default: []].append(new)
+      cells.keyed[number, default: []].append(new)
       return new.cell
     }
   }

@@ -33,7 +33,8 @@ final class LockingSnapshot: @unchecked Sendable {
   private let kept: [AnyObject?]
 
   /// - Parameter keepsSubscriptions: Whether to retain subscriptions, and with them the loads. Without them a
-  ///   snapshot keeps nothing of the user's, so that threads may remember it.
+  ///   snapshot keeps nothing of the user's but the keys of a conflated subscription that was not removed, so that threads
+  ///   may remember it.
   init(_ entries: [Entry], keepsSubscriptions: Bool, _ instruments: Instruments? = nil) {
     let memory = UnsafeMutableBufferPointer<Entry>.allocate(capacity: entries.count)
     _ = memory.initialize(from: entries)
@@ -125,6 +126,8 @@ final class LockingRouter: RouterCore {
     key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState
   ) {
     let thread = threads.kept(or: LockingThread.init)
+    // Also if the receiver that refused has left the router meanwhile: it is this dispatch's, and no later one's.
+    let told = thread._withUnsafeGuaranteedRef { $0.note.take() }
     guard let route = route(key, thread) else { return }
     // What the snapshot names is kept from `takeMemory` to `giveMemory`, also if a dispatch inside of this
     // one has the thread forget the route.
@@ -133,9 +136,7 @@ final class LockingRouter: RouterCore {
     let isBoxed = !LockingRecord.holds(size, alignment)
     let length = isBoxed ? LockingRecord.pointerLength : LockingRecord.length(payload: size)
     let first = thread._withUnsafeGuaranteedRef { $0.takeMemory(receivers * events * length) }
-    let note =
-      thread._withUnsafeGuaranteedRef { $0.note.take() }
-      ?? route._withUnsafeGuaranteedRef { self.note(key, $0, events) }
+    let note = told ?? route._withUnsafeGuaranteedRef { self.note(key, $0, events) }
     for (receiver, entry) in entries.enumerated() {
       for event in 0..<events {
         let record = LockingRecord(address: first + (receiver * events + event) * length)

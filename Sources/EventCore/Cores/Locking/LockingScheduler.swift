@@ -79,15 +79,16 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
   private func work(at now: UInt64) -> Int {
     var fired = 0
     while let deadline = heap.firstDeadline, isClosed || deadline <= now {
-      let timer = heap.remove(at: 0)
+      var timer: EventScheduleHandle? = heap.remove(at: 0)
       let drops = isClosed
       monitor.unlock()
       var next: UInt64 = 0
-      if drops { timer.drop() } else { (next, fired) = (timer.fire(deadline), fired + 1) }
+      if drops { timer?.drop() } else { (next, fired) = (timer?.fire(deadline) ?? 0, fired + 1) }
+      // Here, if this is its end: what its event carries may be the user's.
+      if next <= deadline { timer = nil }
       monitor.lock()
-      // A cancel changes the state before it withdraws: either it is seen here, or it finds the timer in the heap. If
-      // the handle ends here, nothing of the user's does: it has no event any more.
-      if next > deadline, timer.state == .waiting { heap.insert(timer, at: next) }
+      // A cancel changes the state before it withdraws: either it is seen here, or it finds the timer in the heap.
+      if let timer, timer.state == .waiting { heap.insert(timer, at: next) }
     }
     return fired
   }

@@ -55,7 +55,7 @@ extension LockingInboxOwner {
       return removed
     }
     // It ends after the unlock.
-    withExtendedLifetime(removed) {}
+    removed?.latest?.letKeysGo()
   }
 
   var supersededCount: UInt64 { inbox.withLock { inbox.superseded } }

@@ -49,7 +49,7 @@ final class LockingThread {
   ) -> Unmanaged<LockingSnapshot>? {
     // A key is the address of a type's metadata.
     let route = routes + Int((key >> 4 ^ key >> 8) % UInt(Self.routeCount))
-    if route.pointee.key != key || route.pointee.version != version { remember(key, find(), route) }
+    if route.pointee.key != key || route.pointee.version != version { return remember(key, find(), route) }
     return route.pointee.snapshot
   }
 
@@ -57,12 +57,19 @@ final class LockingThread {
   private func remember(
     _ key: UInt, _ found: (snapshot: LockingSnapshot?, version: UInt64),
     _ route: UnsafeMutablePointer<Route>
-  ) {
-    if let old = route.pointee.snapshot?.takeRetainedValue(), dispatches > 0 {
-      forgotten.append(old)
-    }
+  ) -> Unmanaged<LockingSnapshot>? {
+    let old = route.pointee.snapshot
     route.pointee = Route(
       key: key, version: found.version, snapshot: found.snapshot.map { .passRetained($0) })
+    if dispatches > 0, let old {
+      forgotten.append(old.takeRetainedValue())
+    } else {
+      // It may end what is the user's, which may dispatch, and then the place may be another route's by now.
+      old?.release()
+    }
+    guard let snapshot = found.snapshot else { return nil }
+    if route.pointee.key != key || route.pointee.version != found.version { forgotten.append(snapshot) }
+    return .passUnretained(snapshot)
   }
 
   /// Memory for the records of a dispatch, until `giveMemory`. A very large dispatch gets memory of its own,

@@ -179,7 +179,9 @@ enum LockingTree: TreeCore {
   /// the lock held.
   private static func isCalling(_ walk: LockingTreeWalk, _ registration: UInt) -> Bool {
     // Sequentially consistent, both: pairs with `mayCall`. Either that one sees that the registration has ended, or
-    // we see the call; and either it sees that it is asked, or we see that it has gone on.
+    // we see the call; and either it sees that it is asked, or we see that it has gone on. Those that call another one
+    // are not asked, since each that is takes the lock.
+    guard treeCalling(of: walk.head).pointee.load(ordering: .sequentiallyConsistent) == registration else { return false }
     treeAttention(of: walk.head).pointee.store(LockingTreeWalk.looks, ordering: .sequentiallyConsistent)
     return treeCalling(of: walk.head).pointee.load(ordering: .sequentiallyConsistent) == registration
   }

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * The batches that a consumer's own posts join: while others change the router, and while the consumer goes from lane to
+ * lane.
+ */
+#include "platform/config.h"
+
+#ifdef EVC_URCU
+#include "suite.h"
+
+#define ROUNDS SUITE_SCALE(20000u)
+
+struct loop {
+	struct evc_router *router;
+	struct evc_mailbox *mailbox;
+	struct evc_subscription *subscription, *other;
+	uint64_t expected, wrong;
+	_Atomic bool is_over;
+	enum evc_status status;
+};
+
+static bool deliver(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct loop *loop = context;
+	uint64_t number;
+
+	(void)envelope, (void)owned;
+	__builtin_memcpy(&number, payload, sizeof(number));
+	loop->wrong += number != loop->expected++;
+	return true;
+}
+
+static const char *open_loop(struct loop *loop)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .batches = true };
+	struct evc_subscription_options handler = { .size = sizeof(handler), .context = loop, .deliver = deliver };
+
+	*loop = (struct loop){ .expected = 0 };
+	EXPECT_OK(evc_router_create(&loop->router));
+	EXPECT_OK(evc_mailbox_create(&options, &loop->mailbox));
+	EXPECT_OK(evc_mailbox_add_subscription(loop->mailbox, &handler, &loop->subscription));
+	EXPECT_OK(evc_mailbox_add_subscription(loop->mailbox, &handler, &loop->other));
+	EXPECT_OK(evc_router_subscribe(loop->router, 1, loop->subscription, 1, false));
+	return NULL;
+}
+
+static void close_loop(struct loop *loop)
+{
+	evc_router_destroy(loop->router);
+	evc_mailbox_release(loop->mailbox);
+}
+
+static const char *post(struct loop *loop, enum evc_lane lane, uint64_t number)
+{
+	uint32_t receivers;
+
+	EXPECT_OK(evc_dispatch_bytes(loop->router, 1, lane, &number, sizeof(number), 8, &receivers));
+	EXPECT_EQUAL(receivers, 1, "receivers");
+	return NULL;
+}
+
+static void *change_routes(void *context)
+{
+	struct loop *loop = context;
+
+	while (!atomic_load_explicit(&loop->is_over, memory_order_relaxed) && loop->status == EVC_OK) {
+		loop->status = evc_router_subscribe(loop->router, 99, loop->other, 1, false);
+		if (loop->status == EVC_OK)
+			loop->status = evc_router_unsubscribe(loop->router, 99, loop->other);
+	}
+	return NULL;
+}
+
+static const char *beside_changes(void)
+{
+	struct evc_mailbox *before;
+	struct loop loop;
+	uint64_t number = 0;
+	pthread_t thread;
+
+	EXPECT_NONE(open_loop(&loop));
+	pthread_create(&thread, NULL, change_routes, &loop);
+	before = evc_mailbox_enter(loop.mailbox);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (unsigned i = 0; i < 5; i++)
+			EXPECT_NONE(post(&loop, EVC_LANE_QUEUE_NORMAL, number++));
+		EXPECT_STATUS(evc_mailbox_pump(loop.mailbox, 100), EVC_EMPTY);
+	}
+	evc_mailbox_leave(before);
+	atomic_store_explicit(&loop.is_over, true, memory_order_relaxed);
+	pthread_join(thread, NULL);
+	EXPECT_OK(loop.status);
+	EXPECT_EQUAL(loop.expected, number, "events");
+	EXPECT_EQUAL(loop.wrong, 0, "events out of order");
+	close_loop(&loop);
+	return NULL;
+}
+
+/* Two lanes in turn, so that each post closes the batch that the one before it has joined. */
+static const char *two_lanes(void)
+{
+	struct evc_pool_statistics start, end;
+	struct evc_mailbox *before;
+	struct loop loop;
+
+	EXPECT_NONE(open_loop(&loop));
+	evc_pool_read_statistics(&start);
+	before = evc_mailbox_enter(loop.mailbox);
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		EXPECT_NONE(post(&loop, EVC_LANE_QUEUE_LOW, ROUNDS + i));
+		EXPECT_NONE(post(&loop, EVC_LANE_QUEUE_HIGH, i));
+	}
+	evc_pool_read_statistics(&end);
+	EXPECT_STATUS(evc_mailbox_pump(loop.mailbox, UINT64_MAX), EVC_EMPTY);
+	evc_mailbox_leave(before);
+	EXPECT_EQUAL(loop.expected, 2 * ROUNDS, "events");
+	EXPECT_EQUAL(loop.wrong, 0, "events out of order");
+	/* As much as envelopes would take, and what pools keep. */
+	EXPECT(SUITE_SLOW || end.slab_bytes <= start.slab_bytes + 2 * 64 * ROUNDS + (1u << 20),
+	       "%u events of 8 bytes take %zu bytes", 2 * ROUNDS, end.slab_bytes - start.slab_bytes);
+	close_loop(&loop);
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "D2 D4 own posts join batches while others change the routes of other keys", beside_changes },
+	{ "D1 D2 own posts to two lanes in turn fill their batches", two_lanes },
+};
+SUITE_GROUP(suite_own_batches, tests);
+#endif
