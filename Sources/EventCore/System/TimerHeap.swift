@@ -11,8 +11,10 @@ protocol HeapTimer: AnyObject {
 /// whose timers know their positions. Sources/CEventCore/scheduler/timer_heap.h says why it is a heap and no
 /// wheel.
 ///
-/// Retains its timers. Its owner's lock is held for every member.
+/// Retains its timers.
 final class TimerHeap<Timer: HeapTimer>: @unchecked Sendable {
+  // Its owner's lock is held for every member.
+
   private struct Entry {
     var deadline: UInt64
     /// The order among equal deadlines.

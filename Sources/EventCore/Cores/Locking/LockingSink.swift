@@ -36,8 +36,10 @@ struct LockingPost {
   }
 }
 
-/// Something that accepts records. Its subclasses guard themselves.
+/// Something that accepts records.
 class LockingSink: @unchecked Sendable {
+  // It has no state; its subclasses guard theirs.
+
   /// Takes over records of one lane, or ends them.
   func post(_ run: LockingRun, _ post: inout LockingPost) {
     for index in 0..<run.count { post.finish(run[index], place(run[index], &post)) }
