@@ -4,7 +4,8 @@
 import Synchronization
 
 /// The handlers of a receiver for the common case: an event of `generation` is for all of them, none of
-/// them judges events, and so the only check before each call is whether a handler has ended.
+/// them judges events, and so only two checks come before each call: whether a handler has ended, and whether its
+/// requester is held.
 ///
 /// It takes about half of the instructions of `Delivery.call`.
 @usableFromInline
@@ -34,64 +35,62 @@ struct DirectHandlers {
     return Self(first: nowhere, end: nowhere, generation: .max, counts)
   }
 
-  /// Calls the handlers for an event of `generation`. The consumer's thread only.
+  /// Announces the call of a slot's handler, and returns it; nil if it may not be called without further checks. The
+  /// consumer's thread only, as for the rest.
   @inlinable
   @inline(__always)
-  func call<E: Eventable>(
-    _ event: E, _ receiver: Receiver, _ envelope: UnsafeRawPointer
-  ) {
+  func handler<E: Eventable>(
+    at slot: UnsafeRawPointer, for type: E.Type, _ receiver: Receiver
+  ) -> Unmanaged<TypedHandler<E>>? {
     receiver.consumer._withUnsafeGuaranteedRef { consumer in
-      var next = first
-      var called = false
-      repeat {
-        guard mayCall(next, receiver, consumer) else {
-          callRest(from: next, event, receiver, envelope, called: called)
-          return
-        }
-        // The type is given here, since a cast inside would retain the closure for the call.
-        next.load(as: Unmanaged<TypedHandler<E>>.self)._withUnsafeGuaranteedRef { handler in
-          if handler.mayCallPlain(by: consumer.address) {
-            handler.plain(event)
-            called = true
-          } else {
-            called = callGeneral(handler, event, receiver, envelope) || called
-          }
-        }
-        next += DirectHandlers.stride
-      } while next != end
-      consumer.didCallDirectly(called, counts)
+      consumer.calls.willCall(at: slot.load(fromByteOffset: DirectHandlers.state, as: UInt.self))
+      // After the announcement, as `Receiver.mayHaveEnded` says.
+      guard !receiver.mayHaveEnded else { return nil }
+      // The type is given here, since a cast inside would retain the closure for the call.
+      let handler = slot.load(as: Unmanaged<TypedHandler<E>>.self)
+      return handler._withUnsafeGuaranteedRef { $0.mayCallPlain(by: consumer.address) } ? handler : nil
     }
   }
 
-  /// Announces the call of a slot's handler. False if any handler of the receiver has ended.
+  /// The same for the only handler; nil if there are more.
   @inlinable
   @inline(__always)
-  func mayCall(_ slot: UnsafeRawPointer, _ receiver: Receiver, _ consumer: Consumer) -> Bool {
-    consumer.calls.willCall(at: slot.load(fromByteOffset: DirectHandlers.state, as: UInt.self))
-    // After the announcement, as `Receiver.mayHaveEnded` says.
-    return !receiver.mayHaveEnded
+  func only<E: Eventable>(for type: E.Type, _ receiver: Receiver) -> Unmanaged<TypedHandler<E>>? {
+    first + DirectHandlers.stride == end ? handler(at: first, for: type, receiver) : nil
   }
 
-  /// Calls the remaining handlers after one has ended, and checks each of them.
+  /// Calls the handler that `only` has returned.
+  @inlinable
+  @inline(__always)
+  func call<E: Eventable>(_ handler: Unmanaged<TypedHandler<E>>, _ event: E, _ receiver: Receiver) {
+    handler._withUnsafeGuaranteedRef { $0.plain(event) }
+    receiver.consumer._withUnsafeGuaranteedRef { $0.didCallDirectly(true, counts) }
+  }
+
+  /// Calls all handlers for an event of `generation`.
+  @inlinable
+  @inline(__always)
+  func call<E: Eventable>(_ event: E, _ receiver: Receiver, _ envelope: UnsafeRawPointer) {
+    var next = first
+    repeat {
+      guard let handler = handler(at: next, for: E.self, receiver) else {
+        return callRest(from: next, event, receiver, envelope)
+      }
+      handler._withUnsafeGuaranteedRef { $0.plain(event) }
+      next += DirectHandlers.stride
+    } while next != end
+    receiver.consumer._withUnsafeGuaranteedRef { $0.didCallDirectly(true, counts) }
+  }
+
+  /// Calls the remaining handlers from one on that has ended, or whose requester is not held yet or is gone, and checks
+  /// each of them.
   @inlinable
   @inline(never)
   func callRest<E: Eventable>(
-    from next: UnsafeRawPointer, _ event: E, _ receiver: Receiver, _ envelope: UnsafeRawPointer,
-    called: Bool
+    from next: UnsafeRawPointer, _ event: E, _ receiver: Receiver, _ envelope: UnsafeRawPointer
   ) {
-    let calledNow = delivery(from: next, receiver, envelope).call(event)
-    receiver.consumer._withUnsafeGuaranteedRef { $0.didCallDirectly(called || calledNow, counts) }
-  }
-
-  /// Calls a handler whose requester is not held yet, or is gone.
-  @inlinable
-  @inline(never)
-  func callGeneral<E: Eventable>(
-    _ handler: TypedHandler<E>, _ event: E, _ receiver: Receiver, _ envelope: UnsafeRawPointer
-  ) -> Bool {
-    receiver.consumer._withUnsafeGuaranteedRef { consumer in
-      delivery(from: first, receiver, envelope).callGeneral(handler, event, consumer)
-    }
+    let called = delivery(from: next, receiver, envelope).call(event)
+    receiver.consumer._withUnsafeGuaranteedRef { $0.didCallDirectly(called || next != first, counts) }
   }
 
   @usableFromInline

@@ -88,11 +88,29 @@ func deliverOne<E: Eventable>(
 ) -> Bool {
   let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
   // Read for each event, since the list may change between two of them.
-  let direct = receiver.direct.pointee
-  guard generation == direct.generation else {
+  let direct = receiver.direct
+  guard generation == direct.pointee.generation else {
     return receiver.deliverAny(payload, envelope, owned: owned)
   }
   let pointer = payload.assumingMemoryBound(to: E.self)
+  guard let handler = direct.pointee.only(for: type, receiver) else {
+    return deliverToEach(type, payload, envelope, owned: owned, to: receiver)
+  }
+  direct.pointee.call(handler, owned ? pointer.move() : pointer.pointee, receiver)
+  return owned
+}
+
+/// The same for several handlers, and for one that has ended or whose requester has to be held. Not inlined, so that
+/// the event does not occupy registers and a second place on the stack while the only handler is called.
+@inlinable
+@inline(never)
+func deliverToEach<E: Eventable>(
+  _ type: E.Type, _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool,
+  to receiver: Receiver
+) -> Bool {
+  let pointer = payload.assumingMemoryBound(to: E.self)
+  // A copy, whose fields are not read again after each call.
+  let direct = receiver.direct.pointee
   direct.call(owned ? pointer.move() : pointer.pointee, receiver, envelope)
   return owned
 }
