@@ -50,8 +50,8 @@ enum evc_overflow {
 	 */
 	EVC_OVERFLOW_DROP_OLDEST,
 	/**
-	 * The post waits for a place for `block_ns`, and is then refused; a close ends the wait. The one policy
-	 * under which a post waits. At most 16 places become free before the first waiting thread is woken; a consumer
+	 * The post waits for places for `block_ns`, and is then refused; the time is one for all events of a batch, of
+	 * which those at the end are refused. A close ends the wait. The one policy under which a post waits. At most 16 places become free before the first waiting thread is woken; a consumer
 	 * that takes by hand and stops before the mailbox is empty may leave it asleep until its next take. A
 	 * post by the consumer itself, inside `evc_mailbox_enter` or a handler, is refused at once.
 	 */

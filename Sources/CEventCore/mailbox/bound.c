@@ -119,21 +119,21 @@ uint64_t evc_bound_free(struct evc_bound *bound)
 	return in_use < bound->capacity ? bound->capacity - in_use : 0;
 }
 
-enum evc_status evc_bound_wait(struct evc_bound *bound)
+enum evc_status evc_bound_wait(struct evc_bound *bound, uint64_t *end)
 {
-	uint64_t end;
 	uint32_t round;
 
 	if (bound->block_ns == 0)
 		return EVC_FULL;
-	end = evc_clock_after(bound->block_ns);
+	if (*end == 0)
+		*end = evc_clock_after(bound->block_ns);
 	for (unsigned look = 0; look < EVC_BOUND_LOOKS; look++) {
 		for (unsigned i = 0; i < PAUSES; i++)
 			evc_pause();
 		if (evc_bound_admit_by_look(bound, 1) > 0)
 			return EVC_OK;
 	}
-	for (bool is_late = false;; is_late = end != EVC_FOREVER && evc_clock_now() >= end) {
+	for (bool is_late = false;; is_late = *end != EVC_FOREVER && evc_clock_now() >= *end) {
 		/* B0: before the raise, and before the look at CLOSED, which a close sets before it advances. */
 		round = evc_event_count_read(&bound->rounds);
 		bound->ops->raise(bound->owner);
@@ -143,7 +143,7 @@ enum evc_status evc_bound_wait(struct evc_bound *bound)
 			return EVC_OK;
 		if (is_late)
 			return EVC_FULL;
-		evc_event_count_wait(&bound->rounds, round, end);
+		evc_event_count_wait(&bound->rounds, round, *end);
 	}
 }
 

@@ -145,8 +145,12 @@ static inline uint32_t evc_bound_admit(struct evc_bound *bound, uint32_t events)
 /* How many places are free. Any thread; exact while nothing is admitted or taken. */
 uint64_t evc_bound_free(struct evc_bound *bound);
 
-/* Waits for a place for one event, and takes it. EVC_FULL: the time is over. EVC_CLOSED. A producer. */
-enum evc_status evc_bound_wait(struct evc_bound *bound);
+/*
+ * Waits for a place for one event, and takes it. `*end`: when the post's time is over; 0 before its first wait, which
+ * sets it. EVC_FULL: it is over. EVC_CLOSED. A producer.
+ */
+enum evc_status evc_bound_wait(struct evc_bound *bound, uint64_t *end);
+
 /* True if `places` are free, or half of all. */
 static inline bool evc_bound_has_places(struct evc_bound *bound, uint64_t places)
 {
@@ -184,10 +188,11 @@ static inline bool evc_bound_is_entered(struct evc_bound *bound)
 
 /*
  * bound_accept.c: what the sink of a bounded mailbox does with a chain that is not empty; of one envelope that found
- * no place, with EVC_OK and `*is_admitted` false if it has ended; and counts what it refuses.
+ * no place, with EVC_OK and `*is_admitted` false if it has ended, and `*end` as above; and counts what it refuses.
  */
 enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain *chain);
-enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, bool *is_admitted);
+enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, uint64_t *end,
+				   bool *is_admitted);
 void evc_bound_count_refused(struct evc_bound *bound, uint32_t events);
 /* The same with EVC_OVERFLOW_DROP_OLDEST. */
 enum evc_status evc_bound_accept_displacing(struct evc_bound *bound, const struct evc_chain *chain);

@@ -32,7 +32,8 @@ static void drop(struct evc_bound *bound, struct evc_envelope *envelope, bool is
 	*(is_new ? &record->overflow.dropped : &record->overflow.displaced) += 1;
 }
 
-enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, bool *is_admitted)
+enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, uint64_t *end,
+				   bool *is_admitted)
 {
 	enum evc_status status = EVC_FULL;
 
@@ -45,7 +46,7 @@ enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope 
 		/* Nobody else would free a place. */
 		if (bound->ops->is_consumer(bound->owner))
 			break;
-		status = evc_bound_wait(bound);
+		status = evc_bound_wait(bound, end);
 		*is_admitted = status == EVC_OK;
 		break;
 	case EVC_OVERFLOW_REFUSE:
@@ -98,6 +99,7 @@ enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain
 	struct evc_envelope *envelope = chain->first, *next = NULL;
 	uint32_t left = chain->count;
 	enum evc_status status;
+	uint64_t end = 0;
 
 	if (evc_unlikely(bound->ops->is_closed(bound->owner)))
 		return EVC_CLOSED;
@@ -111,7 +113,7 @@ enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain
 			bool is_admitted;
 
 			next = evc_slot_next(envelope);
-			status = evc_bound_overflow(bound, envelope, &is_admitted);
+			status = evc_bound_overflow(bound, envelope, &end, &is_admitted);
 			if (is_admitted)
 				status = post_part(bound, envelope, 1, &next);
 		}

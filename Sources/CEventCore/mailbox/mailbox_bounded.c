@@ -93,10 +93,11 @@ static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *en
 		return EVC_CLOSED;
 	if (evc_unlikely(evc_bound_admit(mailbox->bound, 1) == 0)) {
 		bool is_admitted;
+		uint64_t end = 0;
 		/* Nobody asks, and a dispatch around this one, whose post runs user code, keeps its counts. */
 		struct evc_thread_record *record = evc_thread_record_current;
 		struct evc_overflow_counts counts = record->overflow;
-		enum evc_status status = evc_bound_overflow(mailbox->bound, envelope, &is_admitted);
+		enum evc_status status = evc_bound_overflow(mailbox->bound, envelope, &end, &is_admitted);
 
 		record->overflow = counts;
 		if (status == EVC_FULL)

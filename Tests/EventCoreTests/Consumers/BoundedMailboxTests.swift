@@ -268,6 +268,29 @@ struct BoundedMailboxTests {
     refused.pass()
   }
 
+  /// A place becomes free for each event within the limit, but not for 64 of them.
+  @Test("D5: the time limit is one for all events of a batch", arguments: cores)
+  func batchesHaveOneLimit(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central, mailbox: .bounded(1, whenFull: .block(upTo: .milliseconds(20))))
+    pump.addEventCallback { (_: Numbered) in }
+    let accepted = Atomic<Int>(-1)
+    runThread { accepted.store((0..<64).map { Numbered(number: $0) }.queue(on: central), ordering: .releasing) }
+    var next = ContinuousClock.now
+    #expect(
+      waitUntil {
+        if ContinuousClock.now >= next {
+          pump.run(limit: 1)
+          next = .now + .milliseconds(15)
+        }
+        return accepted.load(ordering: .acquiring) >= 0
+      })
+    // Two of them, and some more if the system takes the threads away.
+    let count = accepted.load(ordering: .relaxed)
+    #expect(count >= 1 && count < 16)
+    #expect(pump.mailboxStatistics.refused == UInt64(64 - count))
+  }
+
   @Test("D2, D4: floods of an event thread are accounted for to the last event", arguments: cores, policies)
   func floods(core: EventCentral.Core, policy: EventOverflowPolicy) {
     for capacity in [1, 3, 500] {
