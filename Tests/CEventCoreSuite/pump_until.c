@@ -4,11 +4,11 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-#include "suite.h"
+#include "batched.h"
 
 #define EVENTS 200u
 /* The most events between two looks at the clock: include/eventcore/mailbox.h. */
-#define STRETCH 32u
+#define STRETCH 48u
 
 struct timed {
 	struct suite_receiver receiver;
@@ -109,7 +109,7 @@ static const char *limits(void)
 	return NULL;
 }
 
-/* One handler turns slow, wherever it stands: as many may follow it as came before it, but at most 31. */
+/* One handler turns slow, wherever it stands: as many may follow it as came before it, but at most 47. */
 static const char *sudden(void)
 {
 	for (uint64_t slow = 0; slow < EVENTS; slow++) {
@@ -133,6 +133,57 @@ static const char *sudden(void)
 		EXPECT_NONE(close_timed(&timed));
 	}
 	return NULL;
+}
+
+/* Of one test at a time. */
+static uint64_t batch_deadline;
+
+static const char *turn_slow(struct batched *batched)
+{
+	(void)batched;
+	spin_until(batch_deadline);
+	return NULL;
+}
+
+static const char *in_a_batch(void)
+{
+	struct batched batched;
+
+	EXPECT_NONE(batched_open(&batched));
+	EXPECT_NONE(batched_warm(&batched));
+	for (uint64_t slow = 0; slow < EVENTS; slow++) {
+		uint64_t handled, after;
+		enum evc_status status;
+
+		batched.count = 0;
+		for (unsigned i = 0; i < EVENTS; i += EVENTS / 4)
+			EXPECT_NONE(batched_send(&batched, EVC_LANE_QUEUE_NORMAL, i, EVENTS / 4));
+		batched.at = slow;
+		batched.act = turn_slow;
+		batch_deadline = evc_clock_now() + 1000000;
+		status = evc_mailbox_pump_until(batched.receiver.mailbox, EVENTS - 1, batch_deadline, &handled);
+		EXPECT_EQUAL(handled, batched.count, "handled");
+		EXPECT(status == (handled == EVENTS - 1 ? EVC_OK : EVC_TIMED_OUT), "the pump returned %d", status);
+		if (handled > slow) {
+			after = handled - slow - 1;
+			EXPECT(after <= slow && after < STRETCH, "%llu events began after the deadline at event %llu",
+			       (unsigned long long)after, (unsigned long long)slow);
+		}
+		batched.act = NULL;
+		/* What is left keeps its order, and a far deadline has the limit reached exactly. */
+		EXPECT_OK(evc_mailbox_pump_until(batched.receiver.mailbox, EVENTS - handled,
+						 evc_clock_now() + SUITE_LIMIT_NS, NULL));
+		EXPECT_EQUAL(batched.count, EVENTS, "delivered in all");
+		for (unsigned i = 0; i < EVENTS; i++)
+			EXPECT_EQUAL(batched.values[i], i, "the order");
+	}
+	return batched_close(&batched);
+}
+
+static const char *in_batches(void)
+{
+	EXPECT_NONE(in_a_batch());
+	return batched_walked(in_a_batch);
 }
 
 /* Handlers of two microseconds: after the look that let it begin, one may find the deadline passed. */
@@ -181,7 +232,8 @@ static const char *arguments(void)
 static const struct evc_suite_test tests[] = {
 	{ "a deadline that has passed lets nothing begin, and what waits stays in order", past },
 	{ "a pump with a deadline stops at its limit and says how many it handled", limits },
-	{ "D1 after a handler that turns slow no more begin than came before, and at most 31", sudden },
+	{ "D1 after a handler that turns slow no more begin than came before, and at most 47", sudden },
+	{ "D1 the same within a batch, whose walk goes on over the looks at the clock", in_batches },
 	{ "handlers that take long all begin before the deadline", steady },
 	{ "D10 a pump of a closed mailbox handles nothing", closed },
 	{ "a pump with a deadline refuses no mailbox and no limit", arguments },

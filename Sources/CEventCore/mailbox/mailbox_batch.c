@@ -13,8 +13,8 @@ struct evc_batch_walk {
 	struct evc_envelope *envelope;
 	/* The first payload that must not be taken without checks. */
 	unsigned char *unchecked;
-	/* How many more may be taken, without those that need no checks. */
-	uint64_t limit;
+	/* How many more may be taken; `left` is without those that need no checks. */
+	struct evc_stretch *stretch;
 	/* No more events are taken in this walk. */
 	bool is_over;
 };
@@ -27,14 +27,21 @@ static void look_ahead(struct evc_batch_walk *walk)
 {
 	const struct evc_envelope *envelope = walk->envelope;
 	const struct evc_batch *batch = &envelope->batch;
-	uint64_t count = 0;
+	struct evc_stretch *stretch = walk->stretch;
+	uint64_t count = 0, left = stretch->left;
 
 	if (envelope->lane >= EVC_LANE_FIRST_QUEUE && walk->mailbox->relied == envelope->lane &&
-	    !evc_batch_is_last(batch))
-		count = evc_batch_left(batch) - 2;
-	if (count > walk->limit)
-		count = walk->limit;
-	walk->limit -= count;
+	    !evc_batch_is_last(batch)) {
+		size_t bytes = (size_t)(batch->end - batch->payload);
+
+		/* A short stretch needs no division. */
+		count = left <= EVC_STRETCH_MOST && (left + 2) * (size_t)batch->step <= bytes
+				? left
+				: evc_batch_left(batch) - 2;
+	}
+	if (count > left)
+		count = left;
+	stretch->left = left - count;
 	walk->unchecked = batch->payload + (int64_t)(count + 1) * batch->step;
 }
 
@@ -62,18 +69,22 @@ static bool take_again(struct evc_mailbox *mailbox, struct evc_envelope *envelop
 static __attribute__((noinline)) void *take_carefully(struct evc_batch_walk *walk)
 {
 	struct evc_batch *batch = &walk->envelope->batch;
+	struct evc_stretch *stretch = walk->stretch;
 
 	if (walk->is_over)
 		return NULL;
 	batch->payload += batch->step;
 	/* These were not taken, since the signal may be up. */
-	walk->limit += (uint64_t)((walk->unchecked - batch->payload) / batch->step);
-	if (batch->payload == batch->end || walk->limit == 0 || !take_again(walk->mailbox, walk->envelope)) {
+	if (walk->unchecked != batch->payload)
+		stretch->left += (uint64_t)((walk->unchecked - batch->payload) / batch->step);
+	/* The walk goes on over the ends of stretches, since to begin it anew costs as much as the look at the clock. */
+	if (batch->payload == batch->end || (stretch->left == 0 && !evc_stretch_next(stretch)) ||
+	    !take_again(walk->mailbox, walk->envelope)) {
 		walk->unchecked = batch->payload + batch->step;
 		walk->is_over = true;
 		return NULL;
 	}
-	walk->limit--;
+	stretch->left--;
 	/* Handlers may have added to it. */
 	look_ahead(walk);
 	return batch->payload;
@@ -112,15 +123,16 @@ static void put_back(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
 	mailbox->occupied |= 1u << envelope->lane;
 }
 
-uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
-				   uint64_t limit)
+void evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
+			       struct evc_stretch *stretch)
 {
 	struct evc_subscription *subscription = envelope->subscription;
 	struct evc_batch *batch = &envelope->batch;
-	/* The first event is taken. */
-	struct evc_batch_walk walk = { mailbox, envelope, NULL, limit - 1, false };
+	struct evc_batch_walk walk = { mailbox, envelope, NULL, stretch, false };
 	void *payload = batch->payload;
 
+	/* The first event is taken. */
+	stretch->left--;
 	if (!evc_batch_is_last(batch))
 		put_back(mailbox, envelope);
 	look_ahead(&walk);
@@ -134,7 +146,5 @@ uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envel
 	} while ((payload = take_next(mailbox, envelope, &walk)) != NULL);
 	if (batch->payload == batch->end)
 		evc_envelope_end(envelope, true, mailbox->returns);
-	/* Not by what is left, to which handlers may have added (mailbox_own.h). */
-	return limit - walk.limit;
 }
 #endif

@@ -302,9 +302,27 @@ void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
 bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbox_options *options);
 /* mailbox_bounded.c, of a mailbox that displaces: takes the next event before lane `limit`, and counts it. */
 struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit);
-/* mailbox_batch.c: delivers a batch from its first event on, at most `limit`; returns how many. */
-uint64_t evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
-				   uint64_t limit);
+
+/* The most events between two looks at the clock: as many as handlers of 20 ns take a microsecond for. */
+#define EVC_STRETCH_MOST UINT64_C(48)
+
+/* How many more events a consumer that delivers may begin: those of a stretch, and those behind it (mailbox_pump.c). */
+struct evc_stretch {
+	/* Until the next look at the clock. */
+	uint64_t left;
+	/* After that. The rest of the structure is not used if this is 0 from the beginning. */
+	uint64_t behind;
+	/* How many events the stretch has, and when it began. */
+	uint64_t length;
+	uint64_t began;
+	uint64_t deadline;
+};
+
+/* mailbox_pump.c: begins the next stretch, after `left` has come to 0. False: the limit or the deadline has come. */
+bool evc_stretch_next(struct evc_stretch *stretch);
+/* mailbox_batch.c: delivers a batch from its first event on, as far as the stretches go; one event at least. */
+void evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
+			       struct evc_stretch *stretch);
 
 /* How a waiting consumer looks for news, and what it does around a sleep. All but `has_news` may be NULL. */
 struct evc_waiter {

@@ -33,10 +33,10 @@
  * Tests/Models/pump.pml checks this over all interleavings of small cases.
  *
  * A pump with a deadline looks at the clock between two *stretches* of events, since a look before each event
- * would cost more than many handlers. A stretch has at most LOOK_EVENTS events, and as many as are expected to
+ * would cost more than many handlers. A stretch has at most EVC_STRETCH_MOST events, and as many as are expected to
  * take LOOK_NS at the pace of the stretch before, or as long as is left, if that is less. The first stretch
  * has one event, and each at most twice as many as the one before: handlers that turn slow all at once are
- * therefore found by a look after no more events than the pump has delivered so far, and after LOOK_EVENTS at
+ * therefore found by a look after no more events than the pump has delivered so far, and after EVC_STRETCH_MOST at
  * the latest. Figures: Documentation/Choices.md.
  */
 #include "mailbox/mailbox_private.h"
@@ -54,39 +54,51 @@ void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox)
 		mailbox->options.wake(mailbox->options.context);
 }
 
-/* Delivers what evc_mailbox_next has taken. Returns the number of events, at most `limit`. */
-static inline uint64_t deliver(struct evc_mailbox *mailbox, struct evc_envelope *envelope, uint64_t limit)
+/* Delivers what evc_mailbox_next has taken, one event at least, of `left`. Returns how many are left then. */
+static inline uint64_t deliver(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
+			       struct evc_stretch *stretch, uint64_t left)
 {
 	struct evc_subscription *subscription = envelope->subscription;
 	void *payload = envelope->bytes;
 	bool owned = true, moved;
 
 	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_BOXED)) {
-		if (envelope->flags & EVC_ENVELOPE_BATCH)
-			return evc_mailbox_deliver_batch(mailbox, envelope, limit);
+		if (envelope->flags & EVC_ENVELOPE_BATCH) {
+			stretch->left = left;
+			evc_mailbox_deliver_batch(mailbox, envelope, stretch);
+			return stretch->left;
+		}
 		payload = evc_box_payload(envelope->box);
 		owned = evc_envelope_owns_payload(envelope);
 	}
 	moved = subscription->deliver(subscription->context, payload, envelope, owned);
 	evc_envelope_end(envelope, moved, mailbox->returns);
-	return 1;
+	return left - 1;
 }
 
 /*
- * The loop of a consumer that delivers. Counts `*limit` down: EVC_OK at 0, EVC_CLOSED when the mailbox has
- * ended, and EVC_EMPTY after `idle` when nothing is left.
+ * The loop of a consumer that delivers: EVC_OK after the last stretch, EVC_CLOSED when the mailbox has ended, and
+ * EVC_EMPTY after `idle` when nothing is left.
  */
-static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, uint64_t *limit)
+static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, struct evc_stretch *stretch)
 {
+	/* In a register, since each single event counts it down. */
+	uint64_t left = stretch->left;
+
 	for (;;) {
 		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
 
 		if (evc_likely(envelope != NULL)) {
-			*limit -= deliver(mailbox, envelope, *limit);
-			if (evc_unlikely(*limit == 0))
+			left = deliver(mailbox, envelope, stretch, left);
+			if (evc_likely(left != 0))
+				continue;
+			stretch->left = 0;
+			if (!evc_stretch_next(stretch))
 				return EVC_OK;
+			left = stretch->left;
 			continue;
 		}
+		stretch->left = left;
 		if (evc_likely(!evc_mailbox_is_closing(mailbox))) {
 			evc_mailbox_call_idle(mailbox);
 			return EVC_EMPTY;
@@ -99,7 +111,7 @@ static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, uint64_t 
 enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 {
 	struct evc_return_cache returns = { 0 };
-	uint64_t no_limit = UINT64_MAX;
+	struct evc_stretch endless = { .left = UINT64_MAX };
 	struct evc_mailbox *before;
 
 	if (mailbox == NULL || !evc_mailbox_may_wait(mailbox))
@@ -109,7 +121,7 @@ enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 	/* A spinning consumer is for the shortest latency; for the others a microsecond does not matter. */
 	mailbox->paces = mailbox->options.strategy != EVC_WAIT_SPIN;
 	mailbox->pace = EVC_PAUSES;
-	while (deliver_all(mailbox, &no_limit) != EVC_CLOSED)
+	while (deliver_all(mailbox, &endless) != EVC_CLOSED)
 		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
 	mailbox->returns = NULL;
 	evc_mailbox_leave(before);
@@ -136,84 +148,83 @@ static bool arm(struct evc_mailbox *mailbox)
 		 EVC_ATTENTION_SLEEP);
 }
 
-/* At 24 ns for a look: 1 to 2 ns an event of short handlers, and 2.4 % of handlers of a microsecond. */
-#define LOOK_EVENTS UINT64_C(32)
+/* At 26 ns for a look: 1 ns an event of short handlers, and 2.6 % of handlers of a microsecond. */
 #define LOOK_NS UINT64_C(1000)
 
-/* True if the deadline has come; otherwise `*stretch`, which was delivered since `*last`, becomes the next. */
-static bool is_late(uint64_t deadline, uint64_t *last, uint64_t *stretch)
+bool evc_stretch_next(struct evc_stretch *stretch)
 {
-	uint64_t now = evc_clock_now(), span, events;
+	uint64_t now, span, took, events = 2 * stretch->length;
 
-	if (now >= deadline)
-		return true;
-	span = deadline - now < LOOK_NS ? deadline - now : LOOK_NS;
+	if (stretch->behind == 0)
+		return false;
+	now = evc_clock_now();
+	if (now >= stretch->deadline)
+		return false;
+	span = stretch->deadline - now < LOOK_NS ? stretch->deadline - now : LOOK_NS;
 	/* The clock's ticks may be coarse: one nanosecond more, against a division by zero. */
-	events = span * *stretch / (now - *last + 1);
-	if (events > 2 * *stretch)
-		events = 2 * *stretch;
-	if (events > LOOK_EVENTS)
-		events = LOOK_EVENTS;
-	*stretch = events > 0 ? events : 1;
-	*last = now;
-	return false;
+	took = now - stretch->began + 1;
+	/* Short handlers pay for no division. */
+	if (evc_unlikely(span < 2 * took))
+		events = span * stretch->length / took;
+	if (events > EVC_STRETCH_MOST)
+		events = EVC_STRETCH_MOST;
+	if (events > stretch->behind)
+		events = stretch->behind;
+	stretch->length = stretch->left = events > 0 ? events : 1;
+	stretch->behind -= stretch->left;
+	stretch->began = now;
+	return true;
 }
 
 /*
- * Delivers stretch by stretch, as the consumer, and leaves before it arms the mailbox. Counts `*limit` down;
+ * Delivers stretch by stretch, as the consumer, and leaves before it arms the mailbox. EVC_OK after the last stretch,
  * EVC_EMPTY: the mailbox is armed.
  */
-static enum evc_status pump(struct evc_mailbox *mailbox, uint64_t *limit, uint64_t deadline,
+static enum evc_status pump(struct evc_mailbox *mailbox, struct evc_stretch *stretch,
 			    struct evc_return_cache *returns)
 {
-	uint64_t stretch = *limit, left, last = 0;
-
-	if (deadline != EVC_FOREVER) {
-		last = evc_clock_now();
-		if (last >= deadline)
-			return EVC_TIMED_OUT;
-		stretch = 1;
-	}
-	for (left = stretch;;) {
+	for (;;) {
 		struct evc_mailbox *before = evc_mailbox_enter(mailbox);
 		enum evc_status status;
 
 		mailbox->returns = returns;
-		status = deliver_all(mailbox, &left);
+		status = deliver_all(mailbox, stretch);
 		mailbox->returns = NULL;
 		evc_mailbox_leave(before);
-		if (status == EVC_EMPTY) {
-			/* `idle` may have posted. The stretch goes on, so that single events put off no look. */
-			if (mailbox->occupied != 0)
-				continue;
-			if (mailbox->options.wake == NULL ? has_news(mailbox) : !arm(mailbox))
-				continue;
-		}
-		if (status != EVC_OK) {
-			*limit -= stretch - left;
+		if (status != EVC_EMPTY)
 			return status;
-		}
-		*limit -= stretch;
-		if (*limit == 0)
-			return EVC_OK;
-		if (is_late(deadline, &last, &stretch))
-			return EVC_TIMED_OUT;
-		left = stretch = stretch < *limit ? stretch : *limit;
+		/* `idle` may have posted. The stretch goes on, so that single events put off no look. */
+		if (mailbox->occupied != 0)
+			continue;
+		if (mailbox->options.wake == NULL ? !has_news(mailbox) : arm(mailbox))
+			return EVC_EMPTY;
 	}
+}
+
+/* Makes the first stretch. False if the deadline has passed. */
+static bool begin(struct evc_stretch *stretch, uint64_t limit, uint64_t deadline)
+{
+	*stretch = (struct evc_stretch){ .left = limit };
+	if (deadline == EVC_FOREVER)
+		return true;
+	*stretch = (struct evc_stretch){ 1, limit - 1, 1, evc_clock_now(), deadline };
+	return stretch->began < deadline;
 }
 
 enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t limit, uint64_t deadline,
 				       uint64_t *handled)
 {
 	struct evc_return_cache returns = { 0 };
-	uint64_t left = limit;
+	struct evc_stretch stretch;
 	enum evc_status status;
 
 	if (handled != NULL)
 		*handled = 0;
 	if (mailbox == NULL || limit == 0)
 		return EVC_INVALID_ARGUMENT;
-	status = pump(mailbox, &left, deadline, &returns);
+	status = begin(&stretch, limit, deadline) ? pump(mailbox, &stretch, &returns) : EVC_TIMED_OUT;
+	if (status == EVC_OK && stretch.behind > 0)
+		status = EVC_TIMED_OUT;
 	/* Another pump may be running by now: this cache is not the mailbox's. */
 	evc_return_cache_flush(&returns);
 	/* The next pump may be far off. A pump that armed the mailbox has seen to it before (C2). */
@@ -223,7 +234,7 @@ enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t lim
 			evc_bound_unblock(mailbox->bound, 1);
 	}
 	if (handled != NULL)
-		*handled = limit - left;
+		*handled = limit - stretch.left - stretch.behind;
 	return status;
 }
 
