@@ -29,14 +29,14 @@ static void release(struct evc_sink *sink)
 	evc_mailbox_release(mailbox_of(sink));
 }
 
-/* Makes the cache of a consumer that takes by hand. False = out of memory: each slot then goes back by itself. */
-static bool make_by_hand(struct evc_mailbox *mailbox)
+struct evc_return_cache *evc_mailbox_by_hand(struct evc_mailbox *mailbox)
 {
-	mailbox->by_hand = evc_allocate(sizeof(*mailbox->by_hand), _Alignof(struct evc_return_cache));
-	if (mailbox->by_hand == NULL)
-		return false;
-	*mailbox->by_hand = (struct evc_return_cache){ 0 };
-	return true;
+	if (evc_unlikely(mailbox->by_hand == NULL)) {
+		mailbox->by_hand = evc_allocate(sizeof(*mailbox->by_hand), _Alignof(struct evc_return_cache));
+		if (mailbox->by_hand != NULL)
+			*mailbox->by_hand = (struct evc_return_cache){ 0 };
+	}
+	return mailbox->by_hand;
 }
 
 static void end_by_hand(struct evc_mailbox *mailbox)
@@ -75,7 +75,7 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	if (status != EVC_OK)
 		goto no_parker;
 	/* The consumer of a polled mailbox may be a thread that must not allocate. */
-	if (own.polled && !make_by_hand(mailbox))
+	if (own.polled && evc_mailbox_by_hand(mailbox) == NULL)
 		goto no_memory;
 	if (!evc_mailbox_bound_open(mailbox, &own))
 		goto no_memory;
@@ -216,9 +216,8 @@ struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct
 void evc_mailbox_recycle(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 			 bool payload_moved)
 {
-	if (mailbox->returns == NULL && evc_unlikely(mailbox->by_hand == NULL))
-		(void)make_by_hand(mailbox);
-	evc_envelope_end(envelope, payload_moved, mailbox->returns != NULL ? mailbox->returns : mailbox->by_hand);
+	evc_envelope_end(envelope, payload_moved,
+			 mailbox->returns != NULL ? mailbox->returns : evc_mailbox_by_hand(mailbox));
 }
 
 /* The number of events that were posted to a lane. */

@@ -188,7 +188,8 @@ struct evc_mailbox {
 	_Atomic uint64_t left[EVC_LANE_COUNT];
 	/*
 	 * The consumer's again: where slots are collected before they go back. `returns` lies on the stack of
-	 * evc_mailbox_run or a pump; a consumer that takes by hand gets `by_hand` with its first envelope. NULL: none.
+	 * evc_mailbox_run or a pump; a consumer that takes by hand, or pumps one event at a time, gets `by_hand` with its
+	 * first one. NULL: none.
 	 */
 	struct evc_return_cache *returns, *by_hand;
 };
@@ -302,6 +303,9 @@ void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
 bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbox_options *options);
 /* mailbox_bounded.c, of a mailbox that displaces: takes the next event before lane `limit`, and counts it. */
 struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit);
+
+/* mailbox.c: `by_hand`, which is made if there is none. NULL = out of memory: each slot then goes back by itself. */
+struct evc_return_cache *evc_mailbox_by_hand(struct evc_mailbox *mailbox);
 
 /* The most events between two looks at the clock: as many as handlers of 20 ns take a microsecond for. */
 #define EVC_STRETCH_MOST UINT64_C(48)

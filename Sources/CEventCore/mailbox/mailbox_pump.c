@@ -196,9 +196,27 @@ static enum evc_status pump(struct evc_mailbox *mailbox, struct evc_stretch *str
 		/* `idle` may have posted. The stretch goes on, so that single events put off no look. */
 		if (mailbox->occupied != 0)
 			continue;
+		/* Another pump may run, and use it, as soon as the mailbox is armed. */
+		evc_return_cache_flush(mailbox->by_hand);
 		if (mailbox->options.wake == NULL ? !has_news(mailbox) : arm(mailbox))
 			return EVC_EMPTY;
 	}
+}
+
+/* The same with a cache for the slots: the mailbox's for a single event, whose slot waits for those of the next ones. */
+static enum evc_status pump_with_cache(struct evc_mailbox *mailbox, struct evc_stretch *stretch, uint64_t limit)
+{
+	struct evc_return_cache *by_hand = limit == 1 ? evc_mailbox_by_hand(mailbox) : NULL;
+
+	if (by_hand == NULL) {
+		struct evc_return_cache returns = { 0 };
+		enum evc_status status = pump(mailbox, stretch, &returns);
+
+		/* Another pump may be running by now: this cache is not the mailbox's. */
+		evc_return_cache_flush(&returns);
+		return status;
+	}
+	return pump(mailbox, stretch, by_hand);
 }
 
 /* Makes the first stretch. False if the deadline has passed. */
@@ -214,7 +232,6 @@ static bool begin(struct evc_stretch *stretch, uint64_t limit, uint64_t deadline
 enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t limit, uint64_t deadline,
 				       uint64_t *handled)
 {
-	struct evc_return_cache returns = { 0 };
 	struct evc_stretch stretch;
 	enum evc_status status;
 
@@ -222,11 +239,9 @@ enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t lim
 		*handled = 0;
 	if (mailbox == NULL || limit == 0)
 		return EVC_INVALID_ARGUMENT;
-	status = begin(&stretch, limit, deadline) ? pump(mailbox, &stretch, &returns) : EVC_TIMED_OUT;
+	status = begin(&stretch, limit, deadline) ? pump_with_cache(mailbox, &stretch, limit) : EVC_TIMED_OUT;
 	if (status == EVC_OK && stretch.behind > 0)
 		status = EVC_TIMED_OUT;
-	/* Another pump may be running by now: this cache is not the mailbox's. */
-	evc_return_cache_flush(&returns);
 	/* The next pump may be far off. A pump that armed the mailbox has seen to it before (C2). */
 	if (evc_unlikely(status != EVC_EMPTY && mailbox->bound != NULL)) {
 		evc_mailbox_order_taken(mailbox);
