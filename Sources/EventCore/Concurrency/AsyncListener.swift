@@ -134,7 +134,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
   @usableFromInline var isActive: Bool { !state.withLock { $0.isRemoved } && mailbox.isActive }
   @usableFromInline var executesOn: EventListenerContext { .task }
   @usableFromInline var waitingEventCount: Int { mailbox.waitingCount }
-  @usableFromInline var skippedCount: UInt64 { mailbox.undeliveredCount }
+  @usableFromInline var skippedCount: UInt64 { mailbox.skippedCount }
 
   @usableFromInline
   @discardableResult

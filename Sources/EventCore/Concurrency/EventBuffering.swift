@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Which events wait for a sequence while its task does something else. Those that do not are counted
+/// Which events wait for a sequence while its task does something else. Those that do not are lost, and counted
 /// (``EventSequence/lag``).
 public enum EventBuffering: Sendable, Equatable {
   /// All of them, or as many as a bounded ``EventListener`` as the source allows. Memory grows while the task falls

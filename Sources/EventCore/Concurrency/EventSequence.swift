@@ -96,9 +96,15 @@ public struct EventSequence<Event: Eventable>: AsyncSequence, Sendable {
   /// **Threads**: any. A momentary figure while events are dispatched or taken.
   public var waitingEventCount: Int { mailbox.waitingCount }
 
-  /// How many events the sequence did not deliver: its interest skipped them, newer ones replaced them, or the
-  /// bound of its buffering or of its source refused or dropped them.
+  /// How many events were lost, since the task did not take them in time: the bound of the sequence's buffering or of
+  /// its source refused or dropped them, or with ``EventBuffering/latest`` newer ones replaced them. What the interest
+  /// skips is counted by ``skippedCount``.
   ///
   /// **Threads**: any. A momentary figure while events are dispatched or taken.
-  public var lag: UInt64 { mailbox.undeliveredCount }
+  public var lag: UInt64 { mailbox.lostCount }
+
+  /// How many events the interest has skipped, as ``EventListenerHandling/skippedCount``.
+  ///
+  /// **Threads**: any. A momentary figure while events are dispatched or taken.
+  public var skippedCount: UInt64 { mailbox.skippedCount }
 }

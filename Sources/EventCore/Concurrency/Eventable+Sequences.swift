@@ -15,7 +15,8 @@ extension Eventable {
   ///   - source: What it listens to: a central, an event thread, a pool or a listener of your own
   ///     (``EventListenable``).
   ///   - buffering: Which events wait while the task does something else.
-  ///   - interest: Which events the sequence wants; the others are skipped and counted (``EventSequence/lag``).
+  ///   - interest: Which events the sequence wants; the others are skipped and counted
+  ///     (``EventSequence/skippedCount``).
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old when it would be
   ///     taken.
   ///   - customFilter: With `.custom`: returns true for an event that the sequence wants. It runs in the task that

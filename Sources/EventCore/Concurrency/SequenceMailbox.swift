@@ -17,6 +17,8 @@ class SequenceMailbox: @unchecked Sendable {
   private let consumer: Consumer
   private let pump: ConsumerPump
   private let registration: ListenerRegistration
+  /// Whether newer events replace others by the buffering, and not by the interest.
+  private let keepsLatest: Bool
   // Checked accesses would cost each take 13 ns, and the lease excludes others.
   @exclusivity(unchecked) private var isDriving = false
   private let isLeased = Atomic<Bool>(false)
@@ -46,6 +48,7 @@ class SequenceMailbox: @unchecked Sendable {
     _ source: EventListener, _ requester: AnyObject?, _ buffering: EventBuffering, _ type: EventTypeActions,
     _ make: (ListenerRegistration) -> EventHandler
   ) {
+    keepsLatest = buffering == .latest
     let capacity = buffering.capacity
     capacity?.check(for: "EventSequence")
     context = source.contexts.task(driver, isUsers: true, capacity: capacity)
@@ -128,12 +131,14 @@ class SequenceMailbox: @unchecked Sendable {
   /// How many events wait. Any thread.
   final var waitingCount: Int { context.waitingCount }
 
-  /// How many events were not delivered: the interest skipped them, a newer one replaced them, or its bound refused or
-  /// dropped them.
-  final var undeliveredCount: UInt64 {
+  /// How many events the buffering has lost: its bound refused or dropped them, or newer ones replaced them.
+  final var lostCount: UInt64 {
     let bound = consumer.mailboxStatistics
-    return registration.skippedCount + bound.refused + bound.dropped
+    return (keepsLatest ? registration.supersededCount : 0) + bound.refused + bound.dropped
   }
+
+  /// How many events the interest has skipped.
+  final var skippedCount: UInt64 { keepsLatest ? registration.rejectedCount : registration.skippedCount }
 }
 
 /// The mailbox of a sequence of one type of events.

@@ -121,9 +121,15 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
   var waitingEventCount: Int { context.waitingCount }
 
   @usableFromInline
-  var skippedCount: UInt64 {
+  var skippedCount: UInt64 { rejectedCount + supersededCount }
+
+  /// The events that the age or the filter did not admit.
+  var rejectedCount: UInt64 { state.skippedCount }
+
+  /// Those that newer ones have replaced.
+  var supersededCount: UInt64 {
     let receiver = progress.withLock { $0.receiver }
-    return state.skippedCount + (receiver.map(context.consumer.registry.supersededCount) ?? 0)
+    return receiver.map(context.consumer.registry.supersededCount) ?? 0
   }
 
   @usableFromInline

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Dispatch
 import EventCoreTestSupport
 import Testing
 
@@ -229,7 +230,33 @@ struct EventSequenceTests {
     for number in 1...6 { Ping(number: number).queue(on: central) }
     var iterator = sequence.makeAsyncIterator()
     for number in [2, 4, 6] { #expect(await iterator.next()?.number == number) }
-    #expect(sequence.lag == 3)
+    #expect(sequence.skippedCount == 3 && sequence.lag == 0)
+  }
+
+  @Test("D4: what the buffering loses and what the interest skips are counted apart", arguments: cores)
+  func lagAndSkips(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let even: @Sendable (Ping, EventPriority, DispatchTime) -> Bool = { ping, _, _ in ping.number % 2 == 0 }
+    func events(_ buffering: EventBuffering) -> EventSequence<Ping> {
+      Ping.events(on: central, buffering: buffering, interestedIn: .custom, customFilter: even)
+    }
+    // Each keeps some of 1 to 6, and is asked for the first even number of those.
+    for (buffering, first, lost, skipped) in [
+      (EventBuffering.unbounded, 2, 0, 1), (.oldest(3), 2, 3, 1), (.newest(2), 6, 4, 1), (.newest(1), 6, 5, 0),
+      (.latest, 6, 5, 0),
+    ] {
+      let sequence = events(buffering)
+      for number in 1...6 { Ping(number: number).queue(on: central) }
+      var iterator = sequence.makeAsyncIterator()
+      #expect(await iterator.next()?.number == first)
+      #expect(sequence.lag == UInt64(lost) && sequence.skippedCount == UInt64(skipped), "\(buffering)")
+    }
+    // An interest in the newest alone skips the others: nothing is lost that was asked for.
+    let newest = Ping.events(on: central, interestedIn: .latestOnly)
+    for number in 1...6 { Ping(number: number).queue(on: central) }
+    var iterator = newest.makeAsyncIterator()
+    #expect(await iterator.next()?.number == 6)
+    #expect(newest.lag == 0 && newest.skippedCount == 5)
   }
 
   @Test("next(where:) returns the first event that fits", arguments: cores)
