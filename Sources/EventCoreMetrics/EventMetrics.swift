@@ -9,15 +9,15 @@
     public import ServiceLifecycle
   #endif
 
-  /// Gives the counts of receivers to swift-metrics.
+  /// Gives the counts of receivers, and how long their events wait and take, to swift-metrics.
   ///
   /// ```swift
-  /// let metrics = EventMetrics(of: workers, sensors, world, every: .seconds(10))
+  /// let metrics = EventMetrics(observing: world, every: .seconds(10))
   /// try await metrics.run()      // a loop, until the task is cancelled; or a service of a ServiceGroup
   /// ```
   ///
-  /// Each receiver has these metrics, with the dimension `receiver`, its name; of several with one name the second is
-  /// `Name-2`, and so on.
+  /// Each receiver has these metrics, with the dimension `receiver`, its name; the last two have the dimension `event` as
+  /// well, the type with its module.
   ///
   /// | Label | Kind | What it is |
   /// |---|---|---|
@@ -29,41 +29,88 @@
   /// | `eventcore.waiting` | gauge | events that wait |
   /// | `eventcore.high_water_mark` | gauge | the most that have waited in a bounded mailbox |
   /// | `eventcore.handler_running` | timer | how long the handler has been running that began first; of pools |
+  /// | `eventcore.waiting_time` | timer | from the dispatch to the handler; of an observed central |
+  /// | `eventcore.handling_time` | timer | from the first handler's beginning to the last one's end; likewise |
   ///
   /// **Threads**: any, for every member.
   public final class EventMetrics: Sendable {
-    private let instruments: [Instruments]
     private let interval: Duration
-    private let last: Mutex<[Counts]>
+    private let factory: any MetricsFactory
+    /// What there is to say now.
+    private let read: @Sendable () -> [MetricsReading]
+    /// What was said so far, by the receivers' names.
+    private let receivers = Mutex<[String: ReceiverMetrics]>([:])
 
-    /// Makes the metrics. The counters begin with what the receivers have counted so far.
+    /// Makes metrics of all receivers of a central, also of those that come later: event threads, the threads of pools,
+    /// pumps, the places of listeners, and sequences. Those of one name are added up. When all of that name have ended
+    /// and their last counts were recorded, their metrics are destroyed at the next look.
+    ///
+    /// The two timers get each event that was timed once, with its time to 3 %: they are samples, whose number says
+    /// nothing about the number of events. The counters begin with what the receivers have counted so far. The central
+    /// is observed as long as this object lives (`EventCentral.observe(times:)`), and kept alive. What several objects
+    /// look at is counted by each of them.
     ///
     /// - Parameters:
-    ///   - receivers: What to look at. They are kept alive.
+    ///   - central: Whose receivers.
+    ///   - times: Which events are timed.
     ///   - interval: How often ``run()`` looks.
     ///   - factory: Where the metrics are made.
-    public init(
+    ///
+    /// **Complexity**: the observation costs each event some two nanoseconds, and some 60 if it is timed.
+    public convenience init(
+      observing central: EventCentral, times: EventSampling = .every(64), every interval: Duration = .seconds(10),
+      factory: any MetricsFactory = MetricsSystem.factory
+    ) {
+      let observation = central.observe(times: times)
+      self.init(every: interval, factory) {
+        withExtendedLifetime(observation) { central.statisticsByName.receivers.map(MetricsReading.init) }
+      }
+    }
+
+    /// Makes metrics of some receivers, which costs their events nothing. The counters begin with what the receivers have
+    /// counted so far.
+    ///
+    /// - Parameters:
+    ///   - receivers: What to look at. They are kept alive. Of several with one name the second is `Name-2`, and so on.
+    ///   - interval: How often ``run()`` looks.
+    ///   - factory: Where the metrics are made.
+    public convenience init(
       of receivers: any EventReceiver..., every interval: Duration = .seconds(10),
       factory: any MetricsFactory = MetricsSystem.factory
     ) {
-      self.interval = interval
       var seen: [String: Int] = [:]
-      instruments = receivers.map { receiver in
+      let named = receivers.map { receiver in
         let name = receiver.receiverName
         seen[name, default: 0] += 1
         let number = seen[name, default: 1]
-        return Instruments(receiver, name: number == 1 ? name : "\(name)-\(number)", factory)
+        return (name: number == 1 ? name : "\(name)-\(number)", receiver: receiver)
       }
-      last = Mutex(receivers.map { _ in Counts() })
+      self.init(every: interval, factory) { named.map { MetricsReading($0.name, $0.receiver) } }
+    }
+
+    private init(
+      every interval: Duration, _ factory: any MetricsFactory, _ read: @escaping @Sendable () -> [MetricsReading]
+    ) {
+      self.interval = interval
+      self.factory = factory
+      self.read = read
+      // They are there from the beginning.
+      receivers.withLock { receivers in
+        for reading in read() where !reading.hasEnded {
+          receivers[reading.name] = ReceiverMetrics(reading.name, factory)
+        }
+      }
     }
 
     /// Looks at all receivers once, and records what they say.
     ///
-    /// **Complexity**: O(receivers, and threads of pools).
+    /// **Complexity**: O(receivers and their types, threads of pools, and events that were timed since the last look).
     public func sample() {
       // One at a time, so that what one call has seen is not counted by another as well.
-      last.withLock { last in
-        for (index, instrument) in instruments.enumerated() { instrument.sample(&last[index]) }
+      receivers.withLock { receivers in
+        for reading in read() {
+          receivers[reading.name, default: ReceiverMetrics()].record(reading, factory)
+        }
       }
     }
 
@@ -83,60 +130,6 @@
         try? await Task.sleep(for: interval)
       }
       sample()
-    }
-  }
-
-  /// What a receiver had counted at the last look.
-  struct Counts {
-    var accepted: UInt64 = 0
-    var delivered: UInt64 = 0
-    var skipped: UInt64 = 0
-    var refused: UInt64 = 0
-    var dropped: UInt64 = 0
-    var cancelled: UInt64 = 0
-  }
-
-  /// The metrics of one receiver.
-  private struct Instruments: Sendable {
-    let receiver: any EventReceiver
-    let accepted, delivered, skipped, refused, dropped, cancelled: Counter
-    let waiting, highWaterMark: Gauge
-    let running: Timer
-
-    init(_ receiver: any EventReceiver, name: String, _ factory: any MetricsFactory) {
-      func counter(_ label: String) -> Counter {
-        Counter(label: "eventcore.\(label)", dimensions: [("receiver", name)], factory: factory)
-      }
-      self.receiver = receiver
-      (accepted, delivered, skipped) = (counter("accepted"), counter("delivered"), counter("skipped"))
-      (refused, dropped, cancelled) = (counter("refused"), counter("dropped"), counter("cancelled"))
-      waiting = Gauge(label: "eventcore.waiting", dimensions: [("receiver", name)], factory: factory)
-      highWaterMark = Gauge(label: "eventcore.high_water_mark", dimensions: [("receiver", name)], factory: factory)
-      running = Timer(label: "eventcore.handler_running", dimensions: [("receiver", name)], factory: factory)
-    }
-
-    func sample(_ last: inout Counts) {
-      let (handlers, mailbox) = (receiver.receiverStatistics, receiver.mailboxStatistics)
-      count(accepted, mailbox.accepted, &last.accepted)
-      count(delivered, handlers.delivered, &last.delivered)
-      count(skipped, handlers.skipped, &last.skipped)
-      count(refused, mailbox.refused, &last.refused)
-      count(dropped, mailbox.dropped, &last.dropped)
-      count(cancelled, handlers.cancelled, &last.cancelled)
-      waiting.record(receiver.waitingEventCount)
-      highWaterMark.record(mailbox.highWaterMark)
-      if let running = receiver.handlerRunningFor {
-        self.running.recordNanoseconds(Int64(clamping: running.components.seconds) &* 1_000_000_000
-          + running.components.attoseconds / 1_000_000_000)
-      }
-    }
-
-    private func count(_ counter: Counter, _ now: UInt64, _ last: inout UInt64) {
-      // A reading whose parts are some events apart may be a little behind the last one, as may that of a pool whose
-      // thread has just ended.
-      guard now > last else { return }
-      counter.increment(by: Int64(clamping: now - last))
-      last = now
     }
   }
 

@@ -98,6 +98,71 @@
       #expect(running.values.count == 1)
     }
 
+    @Test("of an observed central: receivers that come later, and of those that end nothing but their last counts",
+      arguments: cores)
+    func observing(core: EventCentral.Core) async throws {
+      let world = EventCentral(core: core)
+      let metrics = TestMetrics()
+      let sampler = EventMetrics(observing: world, times: .all, factory: metrics)
+      for _ in 0..<2 {
+        // Each of the two gets each event, and they are one receiver.
+        let clerks = (0..<2).map { _ in EventThread(on: world, name: "clerk") }
+        for clerk in clerks { clerk.addEventCallback { (_: Order) in } }
+        (0..<3).map(Order.init).queue(on: world)
+        #expect(await yieldUntil { clerks.allSatisfy { $0.statistics.delivered == 3 } })
+        sampler.sample()
+        sampler.sample()
+        #expect(total(metrics, "delivered", "clerk") == 6)
+        Order().queue(on: world)
+        #expect(await clerks[0].drain())
+        Order().queue(on: world)
+        #expect(await clerks[1].drain())
+        // Their last counts, to be seen for one look.
+        sampler.sample()
+        #expect(total(metrics, "delivered", "clerk") == 9 && total(metrics, "accepted", "clerk") == 9)
+        #expect(try gauge(metrics, "waiting", "clerk") == 0)
+        #expect(metrics.timers(label: "eventcore.handling_time").count == 1)
+        sampler.sample()
+        #expect(metrics.counters.isEmpty && metrics.recorders.isEmpty && metrics.timers.isEmpty)
+      }
+    }
+
+    @Test("each event that is timed is recorded once, by its type and receiver", arguments: cores)
+    func times(core: EventCentral.Core) throws {
+      let clock = ManualClock()
+      let world = EventCentral(core: core, clock: clock)
+      let metrics = TestMetrics()
+      let sampler = EventMetrics(observing: world, times: .all, factory: metrics)
+      let pump = EventPump(on: world)
+      pump.addEventCallback { (order: Order) in clock.advance(by: .microseconds(order.number)) }
+      func play(_ numbers: [Int]) {
+        numbers.map(Order.init).queue(on: world)
+        clock.advance(by: .milliseconds(1))
+        pump.run()
+        sampler.sample()
+      }
+      /// What a timer has got, in microseconds, sorted.
+      func values(_ label: String) throws -> [Double] {
+        let dimensions = [("receiver", "EventPump"), ("event", "EventCoreMetricsTests.EventMetricsTests.Order")]
+        return try metrics.expectTimer("eventcore.\(label)", dimensions).values.map { Double($0) / 1_000 }.sorted()
+      }
+      func isNear(_ values: [Double], _ expected: [Int]) -> Bool {
+        values.count == expected.count
+          && zip(values, expected).allSatisfy { $0 >= Double($1) && $0 <= 1.04 * Double($1) }
+      }
+      play([5, 900, 70, 5])
+      #expect(try isNear(values("handling_time"), [5, 5, 70, 900]))
+      // Each waits for those before it.
+      #expect(try isNear(values("waiting_time"), [1_000, 1_005, 1_905, 1_975]))
+      sampler.sample()
+      play([5, 8_000])
+      #expect(try isNear(values("handling_time"), [5, 5, 5, 70, 900, 8_000]))
+      #expect(try values("waiting_time").count == 6)
+      #expect(total(metrics, "delivered", "EventPump") == 6)
+      pump.cancel()
+      pump.run()
+    }
+
     @Test("it samples until its task is cancelled, and then once more", arguments: cores)
     func run(core: EventCentral.Core) async throws {
       let world = EventCentral(core: core)

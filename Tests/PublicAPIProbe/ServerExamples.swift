@@ -60,8 +60,12 @@
     }
 
     static func metrics(world: EventCentral, workers: EventPool<OrderThread>, sensors: OrderThread) async throws {
-      let metrics = EventMetrics(of: workers, sensors, world, every: .seconds(10))
+      let metrics = EventMetrics(observing: world, every: .seconds(10))
       try await metrics.run()
+      do {
+        let metrics = EventMetrics(of: workers, sensors, world, every: .seconds(10))
+        metrics.sample()
+      }
     }
   }
 #endif

@@ -67,6 +67,16 @@ public struct EventHistogram: Sendable, Equatable, Codable, CustomStringConverti
     note(nanoseconds, nanoseconds, Double(nanoseconds))
   }
 
+  /// For EventCoreMetrics: the durations that were added since an earlier reading, each at the upper end of its bucket,
+  /// and how often.
+  package func forEach(since earlier: EventHistogram, _ body: (_ nanoseconds: UInt64, _ count: UInt64) -> Void) {
+    let counted = Dictionary(uniqueKeysWithValues: earlier.buckets.map { ($0.index, $0.count) })
+    for bucket in buckets {
+      let before = counted[bucket.index] ?? 0
+      if bucket.count > before { body(Swift.min(HistogramLayout.end(of: bucket.index), largest), bucket.count - before) }
+    }
+  }
+
   /// Both together: each duration counts as often as in the two.
   public static func + (lhs: Self, rhs: Self) -> Self {
     var sum = lhs

@@ -193,6 +193,17 @@ final class Instruments: Sendable {
       + ended.sorted { $0.key < $1.key }.map { ($0.key, true, $0.value) }
   }
 
+  /// The same for each name, those that have ended together with the others.
+  var readingsByName: [(name: String, hasEnded: Bool, reading: ReceiverReading)] {
+    let (receivers, ended) = state.withLock { ($0.receivers, $0.ended) }
+    var sums = ended.mapValues { (hasEnded: true, reading: $0) }
+    for receiver in receivers.values.compactMap(\.receiver) {
+      let (name, reading) = (receiver.probe.name, receiver.reading)
+      sums[name] = (false, sums[name].map { $0.reading + reading } ?? reading)
+    }
+    return sums.sorted { $0.key < $1.key }.map { ($0.key, $0.value.hasEnded, $0.value.reading) }
+  }
+
   /// How often receivers, and nil for others, have dispatched events of which types, in parts.
   var dispatches: [(source: String?, key: UInt, count: UInt64)] {
     let (counts, past) = state.withLock { (Array($0.dispatches.values), $0.past) }

@@ -92,6 +92,9 @@ extension EventCentral {
   /// **Threads**: any; it runs no user code. **Complexity**: O(receivers and their types), some microseconds each.
   public var statistics: EventStatistics { EventStatistics(basis.instruments) }
 
+  /// For EventCoreMetrics: the same, with one receiver for each name.
+  package var statisticsByName: EventStatistics { EventStatistics(basis.instruments, byName: true) }
+
   /// Who dispatches which events to whom, with the counts of ``statistics``.
   ///
   /// **Threads**, **Complexity**: as there.

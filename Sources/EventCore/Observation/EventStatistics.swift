@@ -96,8 +96,10 @@ public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvert
 }
 
 extension EventStatistics {
-  init(_ instruments: Instruments) {
-    receivers = instruments.readings.map { Receiver($0.name, hasEnded: $0.hasEnded, $0.reading) }
+  /// - Parameter byName: Whether receivers of one name are added up, those that have ended included.
+  init(_ instruments: Instruments, byName: Bool = false) {
+    let readings = byName ? instruments.readingsByName : instruments.readings
+    receivers = readings.map { Receiver($0.name, hasEnded: $0.hasEnded, $0.reading) }
     struct Key: Hashable {
       let type: String
       let source: String?
