@@ -34,7 +34,7 @@
     /// Makes a log, which begins with the handlers that throw from now on.
     ///
     /// - Parameters:
-    ///   - central: Whose failures are logged, as errors. While the log is a thousand behind, the oldest are dropped.
+    ///   - central: Whose failures are logged, as errors: handlers that throw, answers that come too late. While the log is a thousand behind, the oldest are dropped.
     ///   - receivers: Whose mailboxes are looked at.
     ///   - logger: Where it is written.
     ///   - backlog: How many events wait when a mailbox is said to grow, as a warning; it is said again each time that
@@ -68,7 +68,7 @@
         nil,
         { failure in
           logger.error(
-            "A handler threw.", error: failure.error,
+            failure.lateAnswer == nil ? "A handler threw." : "An answer came too late.", error: failure.error,
             metadata: ["event": "\(failure.eventType)", "error": "\(failure.error)"])
         }, executeOn: .listenerThread, on: failures)
     }

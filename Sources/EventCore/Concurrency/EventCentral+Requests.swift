@@ -23,16 +23,19 @@ extension EventCentral {
   ///   removed lets go of what waits for it when its place comes to it: on a thread or a queue that is busy, after the
   ///   handler that runs there.
   ///
+  /// **Ownership**: an answer that comes when nobody waits for it, after the limit or the cancellation or after the first
+  /// one, is dispatched as an ``EventFailure`` with ``EventFailure/lateAnswer``, and an error that comes then as well.
+  ///
   /// **Threads**: any task. **Order**: requests wait among the other events of their answerers (D1, D2).
   public func request<Query: Eventable, Answer: Sendable>(
     _ query: Query, expecting answer: Answer.Type = Answer.self, within limit: Duration? = nil,
     priority: EventPriority = .normal, isolation: isolated (any Actor)? = #isolation
   ) async throws -> Answer {
-    let answers = RequestAnswers<Answer>(wanted: 1)
+    let answers = RequestAnswers<Answer>(to: Query.self, wanted: 1, orThrough: router)
     guard let asked = try await ask(query, answers, within: limit, priority) else {
       throw EventWaitError.nobodyAnswers
     }
-    if let first = asked.answers.first { return try first.get() }
+    if let first = asked.answers.first { return try first.result.get() }
     try Task.checkCancellation()
     throw asked.isLate ? EventWaitError.timedOut(limit ?? .zero) : .unanswered
   }
@@ -44,23 +47,29 @@ extension EventCentral {
   ///   answers.
   /// - Throws: `CancellationError` if the task is cancelled.
   ///
+  /// **Ownership**: an answer that comes when nobody waits for it is dispatched as an ``EventFailure``, as there; so are
+  /// those that have come before a cancellation.
+  ///
   /// **Threads**: any task.
   public func requestAll<Query: Eventable, Answer: Sendable>(
     _ query: Query, expecting answer: Answer.Type = Answer.self, within limit: Duration? = nil,
     priority: EventPriority = .normal, isolation: isolated (any Actor)? = #isolation
   ) async throws -> [Result<Answer, any Error>] {
-    let answers = RequestAnswers<Answer>(wanted: .max)
-    let asked = try await ask(query, answers, within: limit, priority)
-    try Task.checkCancellation()
+    let answers = RequestAnswers<Answer>(to: Query.self, wanted: .max, orThrough: router)
+    let gathered = try await ask(query, answers, within: limit, priority)?.answers ?? []
+    guard !Task.isCancelled else {
+      for answer in gathered { answers.report(answer) }
+      throw CancellationError()
+    }
     // If the time is over, what has come is the answer.
-    return asked?.answers ?? []
+    return gathered.map(\.result)
   }
 
   /// Dispatches a request and waits until its answers have ended. Nil if nobody got it.
   private func ask<Query: Eventable, Answer: Sendable>(
     _ query: Query, _ answers: RequestAnswers<Answer>, within limit: Duration?, _ priority: EventPriority,
     isolation: isolated (any Actor)? = #isolation
-  ) async throws -> (answers: [Result<Answer, any Error>], isLate: Bool)? {
+  ) async throws -> (answers: [GivenAnswer<Answer>], isLate: Bool)? {
     try Task.checkCancellation()
     guard post(query, answers, priority) else { return nil }
     let timeout = limit.map { SequenceTimeout(of: listener, after: $0) { answers.end() } }

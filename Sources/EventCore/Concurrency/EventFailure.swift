@@ -5,6 +5,15 @@
 /// with the next event. What a handler of `EventFailure` throws itself is dropped, since that handler would get it
 /// again, without end: such a handler deals with its own errors.
 ///
+/// An answer to a request is one, too, if nobody waits for it when it comes
+/// (``EventCentral/request(_:expecting:within:priority:isolation:)``). If it is a resource, this is where it is freed:
+///
+/// ```swift
+/// EventFailure.addListener(nil, executeOn: .listenerThread, on: world) { failure in
+///   if let file = failure.lateAnswer as? OpenFile { file.close() }
+/// }
+/// ```
+///
 /// ```swift
 /// EventFailure.addListener(nil, executeOn: .listenerThread, on: world) { failure in log(failure) }
 /// for await failure in world.failures { print(failure) }
@@ -14,14 +23,29 @@ public struct EventFailure: Eventable, CustomStringConvertible {
   public let eventType: any Eventable.Type
   /// Whose handler it was.
   public let receiver: any EventListenerHandling
-  /// What the handler threw.
+  /// What the handler threw; ``EventWaitError/late`` for an answer.
   public let error: any Error
+  /// The answer that nobody waited for; nil if the handler threw.
+  public let lateAnswer: (any Sendable)?
+
+  init(
+    eventType: any Eventable.Type, receiver: any EventListenerHandling, error: any Error,
+    lateAnswer: (any Sendable)? = nil
+  ) {
+    self.eventType = eventType
+    self.receiver = receiver
+    self.error = error
+    self.lateAnswer = lateAnswer
+  }
 
   /// A sentence for a log.
-  public var description: String { "A handler of \(eventType) threw: \(error)" }
+  public var description: String {
+    lateAnswer == nil ? "A handler of \(eventType) threw: \(error)" : "An answer to \(eventType): \(error)"
+  }
 }
 
 extension EventCentral {
-  /// The errors that handlers throw from now on, as a sequence of its own for each use.
+  /// The errors that handlers throw from now on, and the answers that come too late, as a sequence of its own for each
+  /// use.
   public var failures: EventSequence<EventFailure> { EventFailure.events(on: self) }
 }

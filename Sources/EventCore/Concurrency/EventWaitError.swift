@@ -11,6 +11,8 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
   case nobodyAnswers
   /// All that were asked have ended, or have dropped the request, without an answer.
   case unanswered
+  /// An answer came when nobody waited for it any more; it is in ``EventFailure/lateAnswer``.
+  case late
 
   /// A sentence for a log.
   public var description: String {
@@ -19,6 +21,7 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
     case .sourceEnded: "The source ended while a task waited for one of its events."
     case .nobodyAnswers: "Nobody answers requests of this type: register an answer before the request."
     case .unanswered: "Whoever got the request ended, or dropped it, without an answer."
+    case .late: "The answer came when nobody waited for it any more."
     }
   }
 }

@@ -91,9 +91,7 @@ public final class EventWorker<State>: Sendable {
       _ type: Query.Type, _ handler: @escaping @Sendable (_ state: inout State, _ query: Query) throws -> Answer
     ) -> any EventListenerHandling {
       let cell = cell
-      return thread.addEventCallback { (request: EventRequest<Query, Answer>) in
-        request.ticket.give(Result { try handler(&cell.state.pointee, request.query) })
-      }
+      return Query.answer(on: thread) { query in try handler(&cell.state.pointee, query) }
     }
   }
 

@@ -26,11 +26,13 @@ extension Eventable {
     isolation: isolated (any Actor)? = #isolation,
     with body: @escaping @Sendable (_ query: Self) throws -> Answer
   ) -> any EventListenerHandling {
-    source.listener.addListener(
-      nil, executeOn, isolation, isOnce: false, HandlerInterest(.all, maximumAge: 0, customFilter: nil),
-      HandlerCallback<EventRequest<Self, Answer>> { request in
-        request.ticket.give(Result { try body(request.query) })
-      })
+    source.listener.add(nil, executeOn, isolation, isOnce: false, eventTypeActions(EventRequest<Self, Answer>.self)) {
+      answerer in
+      answerer.handler(
+        HandlerCallback<EventRequest<Self, Answer>> { request in
+          request.ticket.give(Result { try body(request.query) }, by: answerer)
+        }, HandlerInterest(.all, maximumAge: 0, customFilter: nil))
+    }
   }
 
   /// Answers queries of this type with an `async` closure, in tasks of its own. All else is as for the closure that
@@ -54,11 +56,11 @@ extension Eventable {
     AsyncListener.start(
       EventRequest<Self, Answer>.self, nil, source.listener,
       HandlerInterest(.all, maximumAge: 0, customFilter: nil), concurrency
-    ) { request, _ in
+    ) { request, answerer in
       do {
-        request.ticket.give(.success(try await body(request.query)))
+        request.ticket.give(.success(try await body(request.query)), by: answerer)
       } catch {
-        request.ticket.give(.failure(error))
+        request.ticket.give(.failure(error), by: answerer)
       }
     }
   }

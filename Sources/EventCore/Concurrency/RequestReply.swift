@@ -30,33 +30,46 @@ final class RequestTicket<Answer: Sendable>: Sendable {
   }
 
   @usableFromInline
-  func give(_ answer: Result<Answer, any Error>) { answers.add(answer) }
+  func give(_ answer: Result<Answer, any Error>, by answerer: any EventListenerHandling) {
+    answers.add(GivenAnswer(result: answer, answerer: answerer))
+  }
 
   /// For tests.
   var answerCount: Int { answers.all.count }
 }
 
+/// An answer, and whose it is.
+struct GivenAnswer<Answer: Sendable>: Sendable {
+  let result: Result<Answer, any Error>
+  let answerer: any EventListenerHandling
+}
+
 /// The answers to one request, as they come, from any thread.
 final class RequestAnswers<Answer: Sendable>: Sendable {
   private struct State {
-    var answers: [Result<Answer, any Error>] = []
+    var answers: [GivenAnswer<Answer>] = []
     var hasEnded = false
     var sleeper: UnsafeContinuation<Void, Never>?
   }
   private let state = Guarded(State())
+  private let query: any Eventable.Type
   /// How many answers the requester waits for.
   private let wanted: Int
+  /// Where answers go that nobody waits for.
+  private let router: any RouterCore
 
-  init(wanted: Int) {
+  init(to query: any Eventable.Type, wanted: Int, orThrough router: any RouterCore) {
+    self.query = query
     self.wanted = wanted
+    self.router = router
   }
 
   /// Those that have come, of which there are at most as many as are wanted.
-  var all: [Result<Answer, any Error>] { state.withLock { $0.answers } }
+  var all: [GivenAnswer<Answer>] { state.withLock { $0.answers } }
 
   /// Moves them out, so that whoever lets go of this object last, a timer perhaps, frees nothing of the user's. After
   /// `ended`.
-  func take() -> [Result<Answer, any Error>] {
+  func take() -> [GivenAnswer<Answer>] {
     state.withLock { state in
       state.hasEnded = true
       defer { state.answers = [] }
@@ -64,13 +77,28 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
     }
   }
 
-  func add(_ answer: Result<Answer, any Error>) {
+  func add(_ answer: GivenAnswer<Answer>) {
+    var isLate = false
     wake { state in
-      guard !state.hasEnded else { return false }
+      isLate = state.hasEnded
+      if isLate { return false }
       state.answers.append(answer)
       state.hasEnded = state.answers.count >= wanted
       return state.hasEnded
     }
+    if isLate { report(answer) }
+  }
+
+  /// Dispatches an answer that nobody waits for as a failure, so that it can be freed by whoever knows how.
+  func report(_ late: GivenAnswer<Answer>) {
+    let failure =
+      switch late.result {
+      case .success(let answer):
+        EventFailure(eventType: query, receiver: late.answerer, error: EventWaitError.late, lateAnswer: answer)
+      case .failure(let error):
+        EventFailure(eventType: query, receiver: late.answerer, error: error)
+      }
+    dispatch(failure, lane: Lane(.queue, .normal), through: router)
   }
 
   /// No more answers: nobody has the request any more, the time is over, or the requester is cancelled.

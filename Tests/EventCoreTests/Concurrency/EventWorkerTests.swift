@@ -24,6 +24,7 @@ struct EventWorkerTests {
         log.append(book.numbers)
         book.numbers = []
       }
+      on.answer(SumQuery.self) { book, query in query.factor * book.numbers.reduce(0, +) }
     }
     let held = HeldThread(worker!.thread)
     for number in 0..<100 { Ping(number: number).queue(on: central) }

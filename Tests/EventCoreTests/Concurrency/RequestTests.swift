@@ -74,8 +74,7 @@ struct RequestTests {
         return central.scheduleStatistics.pending == 0
       })
     await #expect(throws: EventWaitError.timedOut(.seconds(1))) { try await late.value }
-    // An answer that comes too late is nobody's.
-    kept.take()[0].ticket.give(.success(Price(amount: 1)))
+    kept.take()
 
     let cancelled = Task { try await ask(nil) }
     await offThePool { _ = kept.entries(atLeast: 1) }
@@ -129,6 +128,134 @@ struct RequestTests {
     #expect(await yieldUntil { other.ticket.answerCount == 3 })
     cancelled.cancel()
     await #expect(throws: CancellationError.self) { try await cancelled.value }
+  }
+
+  /// How a request of the next test loses its answer.
+  enum Loss: CaseIterable { case timesOut, isCancelled, timesOutScattered, isCancelledScattered }
+
+  @Test("D12: an answer that nobody waits for is a failure that holds it", arguments: cores, Loss.allCases)
+  func late(core: EventCentral.Core, loss: Loss) async throws {
+    let clock = ManualClock()
+    let (central, lifetime) = (EventCentral(core: core, clock: clock), Lifetime())
+    var failures = central.failures.makeAsyncIterator()
+    let (entered, leave) = (Gate(), Gate())
+    let wait = { @Sendable in
+      entered.open()
+      leave.pass()
+    }
+    // Of each kind one: a closure, a closure that awaits, a worker.
+    var worker: EventWorker<Lifetime>?
+    let answerers: [() -> any EventListenerHandling] = [
+      {
+        PriceQuery.answer(on: central) { _ in
+          wait()
+          return lifetime.token()
+        }
+      },
+      {
+        PriceQuery.answer(on: central) { _ async in
+          await offThePool { wait() }
+          return lifetime.token()
+        }
+      },
+      {
+        var handle: (any EventListenerHandling)?
+        worker = EventWorker(on: central, state: lifetime) { on in
+          handle = on.answer(PriceQuery.self) { lifetime, _ in
+            wait()
+            return lifetime.token()
+          }
+        }
+        return handle!
+      },
+      {
+        PriceQuery.answer(on: central) { _ -> Lifetime.Token in
+          wait()
+          throw Unknown()
+        }
+      },
+    ]
+    for (kind, register) in answerers.enumerated() {
+      let answerer = register()
+      let limit: Duration? = loss == .timesOut || loss == .timesOutScattered ? .seconds(1) : nil
+      let request = Task {
+        switch loss {
+        case .timesOut, .isCancelled:
+          _ = try await central.request(PriceQuery(id: 1), expecting: Lifetime.Token.self, within: limit)
+        case .timesOutScattered, .isCancelledScattered:
+          let answers = try await central.requestAll(
+            PriceQuery(id: 1), expecting: Lifetime.Token.self, within: limit)
+          #expect(answers.isEmpty)
+        }
+      }
+      await offThePool { entered.pass() }
+      if limit == nil {
+        request.cancel()
+      } else {
+        #expect(await yieldUntil { central.scheduleStatistics.pending == 1 })
+        clock.advance(by: .seconds(1))
+        #expect(
+          await yieldUntil {
+            clock.advance(by: .zero)
+            return central.scheduleStatistics.pending == 0
+          })
+      }
+      let result = await request.result
+      leave.open()
+      var failure = await failures.next()
+      #expect(failure?.eventType == PriceQuery.self && failure?.receiver === answerer, "\(kind)")
+      if kind < 3 {
+        #expect(failure?.error as? EventWaitError == .late)
+        #expect(failure?.lateAnswer is Lifetime.Token && lifetime.alive == 1)
+      } else {
+        #expect(failure?.error is Unknown && failure?.lateAnswer == nil)
+      }
+      failure = nil
+      // The listener keeps no answer.
+      #expect(await yieldUntil { lifetime.alive == 0 })
+      switch loss {
+      case .timesOut: #expect(throws: EventWaitError.timedOut(.seconds(1))) { try result.get() }
+      case .timesOutScattered: #expect(throws: Never.self) { try result.get() }
+      case .isCancelled, .isCancelledScattered: #expect(throws: CancellationError.self) { try result.get() }
+      }
+      answerer.remove()
+    }
+    #expect(await worker?.thread.drain() == true)
+  }
+
+  @Test("D12: what the first answer leaves behind, and what a cancelled requester had gathered, are failures", arguments: cores)
+  func leftBehind(core: EventCentral.Core) async throws {
+    let central = EventCentral(core: core)
+    var failures = central.failures.makeAsyncIterator()
+    let answerers = (0..<3).map { factor in
+      PriceQuery.answer(on: central) { query in Price(amount: factor * query.id) }
+    }
+    let first = try await central.request(PriceQuery(id: 1), expecting: Price.self)
+    var amounts = [first.amount]
+    for _ in 0..<2 { amounts.append(try #require(await failures.next()?.lateAnswer as? Price).amount) }
+    #expect(amounts.sorted() == [0, 1, 2])
+
+    let kept = Log<EventRequest<PriceQuery, Price>>()
+    let keeper = EventRequest<PriceQuery, Price>.addListener(nil, executeOn: .listenerThread, on: central) {
+      kept.append($0)
+    }
+    let cancelled = Task { try await central.requestAll(PriceQuery(id: 5), expecting: Price.self) }
+    await offThePool { _ = kept.entries(atLeast: 1) }
+    let request = kept.entries[0]
+    #expect(await yieldUntil { request.ticket.answerCount == 3 })
+    cancelled.cancel()
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+    var gathered: [Int] = []
+    for _ in 0..<3 {
+      let failure = try #require(await failures.next())
+      #expect(answerers.contains { $0 === failure.receiver })
+      gathered.append(try #require(failure.lateAnswer as? Price).amount)
+    }
+    #expect(gathered.sorted() == [0, 5, 10])
+    // Nothing else has come.
+    keeper.remove()
+    request.ticket.give(.success(Price(amount: -1)), by: keeper)
+    #expect(await failures.next()?.lateAnswer as? Price == Price(amount: -1))
   }
 
   actor Shop {
