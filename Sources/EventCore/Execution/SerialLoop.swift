@@ -36,11 +36,13 @@ final class SerialLoop: TimerLoop, Sendable {
     /// The central is gone, so nothing runs any more.
     var hasEnded = false
   }
+  let seed: UInt64
   private let state: Guarded<State>
   private let timers: Scheduler
   let log = TraceLog()
 
   init(seed: UInt64, timers: Scheduler) {
+    self.seed = seed
     state = Guarded(State(random: seed))
     self.timers = timers
   }

@@ -121,7 +121,7 @@ final class Instruments: Sendable {
   private func noteMeasured(_ key: UInt, _ thread: InstrumentedThread) -> UInt64 {
     let time = now
     trace?._withUnsafeGuaranteedRef {
-      $0.append(TraceRecord(key: key, probe: nil, begin: time, end: time, dispatched: time), thread)
+      $0.append(TraceRecord(key: key, probe: nil, begin: time, end: time, dispatched: time), thread, source)
     }
     return time
   }
@@ -132,7 +132,7 @@ final class Instruments: Sendable {
       trace.keep(probe)
       threads.kept(or: { InstrumentedThread(forgetTallies) })._withUnsafeGuaranteedRef {
         trace.append(
-          TraceRecord(key: probe.key, probe: .passUnretained(probe), begin: begin, end: end, dispatched: dispatched), $0)
+          TraceRecord(key: probe.key, probe: .passUnretained(probe), begin: begin, end: end, dispatched: dispatched), $0, source)
       }
     }
   }

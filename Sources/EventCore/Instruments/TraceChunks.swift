@@ -14,7 +14,8 @@ struct TraceRecord {
   let dispatched: UInt64
 }
 
-/// A part of what one thread has done. The thread appends; any thread reads what is complete.
+/// A part of what one thread has done, or one receiver of a deterministic central. The thread appends; any thread reads
+/// what is complete.
 final class TraceChunk: @unchecked Sendable {
   // `records` is written before `count`.
   static let capacity = 1024
@@ -23,9 +24,8 @@ final class TraceChunk: @unchecked Sendable {
   let thread: UInt
   let name: String
 
-  init() {
-    thread = currentThreadNumber()
-    name = currentThreadName()
+  init(thread: UInt = currentThreadNumber(), name: String = currentThreadName()) {
+    (self.thread, self.name) = (thread, name)
   }
 
   deinit {
@@ -49,31 +49,39 @@ final class TraceChunk: @unchecked Sendable {
   }
 }
 
-/// What a trace has collected, in a chunk for each thread. It outlives its end, since a thread may be about to append.
+/// What a trace has collected, in chunks for each thread. It outlives its end, since a thread may be about to append.
+///
+/// In a deterministic central all runs on one thread, so there the chunks are the receivers', and nothing in them differs
+/// from run to run.
 final class TraceBuffer: Sendable {
   private struct State {
     var chunks: [TraceChunk] = []
+    /// Of a deterministic central: where each receiver writes, by the numbers of their probes; 0 outside of handlers.
+    var tracks: [UInt: TraceChunk] = [:]
     var probes: [ReceiverProbe] = []
     var isOver = false
   }
   private let state = Guarded(State())
   let number: UInt64
   let start: UInt64
+  /// That of a deterministic central; nil for others.
+  let seed: UInt64?
   private let mostChunks: Int
   private let lost = Atomic<Int>(0)
   private let isFull = Atomic<Bool>(false)
 
   private static let count = Atomic<UInt64>(0)
 
-  init(start: UInt64, limit: Int) {
+  init(start: UInt64, limit: Int, seed: UInt64?) {
     number = Self.count.wrappingAdd(1, ordering: .relaxed).newValue
-    self.start = start
+    (self.start, self.seed) = (start, seed)
     mostChunks = max(1, limit / TraceChunk.capacity)
   }
 
-  /// Appends to the part of the calling thread.
+  /// Appends to the part of the calling thread; in a deterministic central to that of the receiver whose handler runs.
   @inline(__always)
-  func append(_ record: TraceRecord, _ thread: InstrumentedThread) {
+  func append(_ record: TraceRecord, _ thread: InstrumentedThread, _ receiver: () -> Unmanaged<ConsumerProbe>?) {
+    if seed != nil { return append(record, of: receiver()?.takeUnretainedValue()) }
     let isWritten = thread.chunk(of: number)?._withUnsafeGuaranteedRef { $0.append(record) }
     if isWritten != true { appendToNew(record, thread) }
   }
@@ -100,6 +108,20 @@ final class TraceBuffer: Sendable {
     }
   }
 
+  private func append(_ record: TraceRecord, of receiver: ConsumerProbe?) {
+    // The numbers begin with 1.
+    let track = UInt(receiver?.number ?? 0)
+    let isWritten = state.withLock { state in
+      if state.tracks[track]?.append(record) == true { return true }
+      guard !state.isOver, state.chunks.count < mostChunks else { return false }
+      let chunk = TraceChunk(thread: track, name: receiver?.label ?? "outside")
+      state.tracks[track] = chunk
+      state.chunks.append(chunk)
+      return chunk.append(record)
+    }
+    if !isWritten { lost.wrappingAdd(1, ordering: .relaxed) }
+  }
+
   /// Keeps a probe for the records that name it. Its consumer's thread.
   @inline(__always)
   func keep(_ probe: ReceiverProbe) {
@@ -119,7 +141,7 @@ final class TraceBuffer: Sendable {
   func end() -> (chunks: [TraceChunk], probes: [ReceiverProbe], lost: Int) {
     let (chunks, probes) = state.withLock { state in
       state.isOver = true
-      defer { (state.chunks, state.probes) = ([], []) }
+      defer { (state.chunks, state.tracks, state.probes) = ([], [:], []) }
       return (state.chunks, state.probes)
     }
     return (chunks, probes, lost.load(ordering: .relaxed))

@@ -167,6 +167,81 @@ struct TracingTests {
     }
   }
 
+  /// Plays a little with everything that a deterministic central runs, and returns what it has traced.
+  private func trace(seed: UInt64, core: EventCentral.Core) throws -> (text: String, file: File) {
+    let clock = ManualClock()
+    let world = EventCentral(deterministic: seed, core: core, clock: clock)
+    let threads = (0..<3).map { _ in EventThread(on: world, name: "worker") }
+    for (index, thread) in threads.enumerated() {
+      thread.addEventCallback { (step: Step) in
+        clock.advance(by: .microseconds(index + 1))
+        Ping(number: step.number).queue(on: world)
+      }
+    }
+    let pool = EventPool<EventThread>(capacity: 2, balancer: .shared, on: world, name: "pool") { _ in
+      let thread = EventThread(on: world)
+      thread.addEventCallback { (_: Ping) in clock.advance(by: .nanoseconds(10)) }
+      return thread
+    }
+    Ping.addListener(nil, { _ in clock.advance(by: .nanoseconds(20)) }, executeOn: .listenerThread, on: world)
+    let pump = EventPump(on: world)
+    pump.addEventCallback { (_: Ping) in }
+    let tracing = world.startTracing()
+    for number in 0..<5 { Step(number: number).queue(on: world) }
+    world.run()
+    pump.run()
+    var text = ""
+    let summary = tracing.finish { text += $0 }
+    #expect(summary == .init(dispatches: 5 + 15, handlings: 15 + 3 * 15, lost: 0))
+    for thread in threads { thread.cancel() }
+    pool.cancel()
+    pump.cancel()
+    return (text, try JSONDecoder().decode(File.self, from: Data(text.utf8)))
+  }
+
+  @Test("a deterministic central: its receivers by name, its clock's times, and the same bytes for the same seed")
+  func deterministic() throws {
+    var texts: Set<String> = []
+    for seed in 1...5 as ClosedRange<UInt64> {
+      let (text, file) = try trace(seed: seed, core: .default)
+      for core in cores { #expect(try trace(seed: seed, core: core).text == text, "seed \(seed)") }
+      texts.insert(text)
+      // On another thread, since no thread of the system's is to be seen in it.
+      let other = Log<String>()
+      onThreads(1) { _ in other.append((try? trace(seed: seed, core: .default).text) ?? "") }
+      #expect(other.entries == [text])
+      for name in ["outside", "worker", "worker 2", "worker 3", "pool-0", "pool-1", "EventListener", "EventPump"] {
+        #expect(text.contains(#""args":{"name":"\#(name)"}"#), "\(name)")
+      }
+      #expect(Set(file.all("M").map(\.tid)).count == 8)
+      // All begins at the time at which the trace did, and an arrow leads from each dispatch: those of the threads are at
+      // different times, since each moves the clock.
+      #expect(file.all("X", "dispatch").compactMap(\.ts).min() == 0)
+      #expect(file.all("s").count == 15 + 3 * 15)
+      #expect(Set(file.all("s").map(\.tid)).count == 4)
+      #expect(file.all("X", "handler").compactMap(\.dur).reduce(0, +).rounded() >= 30)
+    }
+    #expect(texts.count > 1)
+  }
+
+  @Test("on a clock that stands still an arrow leads from a dispatch that can be told")
+  func standingClock() throws {
+    let world = EventCentral(deterministic: 1)
+    let threads = (0..<2).map { EventThread(on: world, name: "worker \($0)") }
+    for thread in threads { thread.addEventCallback { (_: Step) in Ping().queue(on: world) } }
+    let pump = EventPump(on: world)
+    pump.addEventCallback { (_: Ping) in }
+    let tracing = world.startTracing()
+    Step().queue(on: world)
+    world.run()
+    pump.run()
+    let (summary, file) = try read(tracing)
+    #expect(summary == .init(dispatches: 3, handlings: 4, lost: 0))
+    #expect(file.all("s").map(\.name) == ["EventCoreTests.Step", "EventCoreTests.Step"])
+    for thread in threads { thread.cancel() }
+    pump.cancel()
+  }
+
   @Test("D12: a second trace of a central traps")
   func trap() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
