@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Copyright the EventCore authors
 #
-# Compiles the module with stand-ins of AppKit and of UIKit in its path, and runs a small program of each, so
-# that what is behind `canImport` is compiled where neither exists. Without the C core, which it does not touch.
+# Compiles the module with stand-ins of AppKit, of UIKit and of os (signposts) in its path, and runs a small program of
+# each, so that what is behind `canImport` is compiled where none of them exists. Without the C core, which it does not
+# touch.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,7 +17,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mapfile -t sources < <(find Sources/EventCore -name '*.swift')
 
-for kit in AppKit UIKit; do
+for kit in AppKit UIKit os; do
   mkdir "$folder/$kit"
   swiftc -swift-version 5 -parse-as-library -emit-module -emit-library -static -module-name "$kit" \
     -emit-module-path "$folder/$kit/$kit.swiftmodule" -o "$folder/$kit/lib$kit.a" \

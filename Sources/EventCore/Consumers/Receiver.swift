@@ -268,13 +268,18 @@ final class Receiver: @unchecked Sendable {
         let counts = list.pointee.counts.memory + HandledCounts.delivered
         let before = counts.pointee.load(ordering: .relaxed)
         let begin = instruments.now
+        let waited = begin &- min(begin, dispatched)
         consumer.probe.willHandle(key, at: begin)
+        let signpost: Signposts.Handling? =
+          isMarked && instruments.trace != nil
+          ? Signposts.beginHandling(key, at: consumer.probe, waited: waited) : nil
         let moved = deliverUnmeasured(payload, envelope, owned: owned)
+        Signposts.endHandling(signpost)
         let end = instruments.now
         consumer.probe.didHandle()
         if isMarked, counts.pointee.load(ordering: .relaxed) != before {
           probe.withValue { probe in
-            probe.record(waiting: begin &- min(begin, dispatched), handling: end &- begin)
+            probe.record(waiting: waited, handling: end &- begin)
             instruments.trace(probe, from: begin, to: end, dispatched: dispatched)
           }
         }

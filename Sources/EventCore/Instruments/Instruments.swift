@@ -121,6 +121,7 @@ final class Instruments: Sendable {
   private func noteMeasured(_ key: UInt, _ thread: InstrumentedThread) -> UInt64 {
     let time = now
     trace?._withUnsafeGuaranteedRef {
+      Signposts.noteDispatch(key)
       $0.append(TraceRecord(key: key, probe: nil, begin: time, end: time, dispatched: time), thread, source)
     }
     return time
