@@ -43,6 +43,7 @@ let package = Package(
       name: "ChatServerTests",
       dependencies: [
         "ChatServer", "EventCoreChat",
+        .product(name: "EventCore", package: "EventCore"),
         .product(name: "FlyingSocks", package: "FlyingFox"),
         lifecycle, logging,
       ]),

@@ -13,7 +13,8 @@ public import ServiceLifecycle
 /// The chat server, wired: who dispatches what to whom, and in which order it ends.
 public final class Chat: Sendable {
   /// For a `ServiceGroup`, which shuts them down in reverse: the door shuts; the pool and the hall handle what has come
-  /// in, so that it is in the mailboxes of all seats; the server sends the browsers that, and closes their web sockets.
+  /// in, so that it is in the mailboxes of all seats, and a last line behind it; the server sends the browsers that, and
+  /// closes their web sockets.
   public let services: [any Service]
   private let http: HTTPServer
 
@@ -31,8 +32,8 @@ public final class Chat: Sendable {
     let counts = ChatCounts(texts)
     let pool = EventPool<Moderator>(
       capacity: moderators, balancer: .byKey { (said: Said) in said.seat.number }, on: world)
-    let hall = Hall(on: world, buffer: buffer, counts: counts)
-    let metrics = EventMetrics(of: pool, hall.thread, world, factory: texts)
+    let hall = Hall.open(on: world, buffer: buffer, counts: counts)
+    let metrics = EventMetrics(of: pool, hall, world, factory: texts)
     let door = Door()
     let open = DispatchGroup()
 
@@ -51,8 +52,8 @@ public final class Chat: Sendable {
     }
     http = HTTPServer(address: try .inet(ip4: "127.0.0.1", port: port), logger: .disabled, handler: routes)
     services = [
-      WebServer(http: http, hall: hall, open: open, patience: patience),
-      EventService(pool, hall.thread, world, drainingFor: .seconds(10), logger: logger),
+      WebServer(http: http, open: open, patience: patience),
+      EventService(pool, hall, world, drainingFor: .seconds(10), logger: logger),
       door,
     ]
   }

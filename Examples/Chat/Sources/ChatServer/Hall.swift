@@ -4,9 +4,9 @@
 import EventCore
 import FlyingFox
 
-/// Owns all rooms: who is there, what was said, and in which order. An actor on an event thread of its own: what the
-/// events bring and what others await is done there, one at a time, and without a lock.
-actor Hall {
+/// All rooms: who is there, what was said, and in which order. The state of an `EventWorker`, whose thread alone has it:
+/// what events bring and what others ask for is done there, one at a time, and without a lock.
+final class Hall {
   /// Why somebody cannot join, in a sentence for a browser.
   struct Refusal: Error {
     let reason: String
@@ -25,31 +25,32 @@ actor Hall {
   private static let maximumRooms = 1_000
   private static let historyLength = 50
 
-  nonisolated let thread: EventThread
-  nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
   private let buffer: Int
   private let counts: ChatCounts
   private var rooms: [String: Room] = [:]
   private var lastSeat = 0
 
   /// - Parameter buffer: How many lines may wait for a browser.
-  init(on world: EventCentral, buffer: Int, counts: ChatCounts) {
-    thread = EventThread(on: world, name: "Hall")
-    self.buffer = buffer
-    self.counts = counts
-    // Weak, since the thread keeps its callbacks, and the actor keeps the thread.
-    thread.addEventCallback { [weak self] (message: Moderated) in self?.assumeIsolated { $0.say(message) } }
-    thread.addEventCallback { [weak self] (left: Left) in self?.assumeIsolated { $0.leave(left.seat) } }
-    Join.answer(on: thread) { [weak self] query in try Self.on(self) { try $0.join(query) } }
-    WhoIsHere.answer(on: thread) { [weak self] query in try Self.on(self) { $0.rooms[query.room]?.names ?? [] } }
-    History.answer(on: thread) { [weak self] query in try Self.on(self) { $0.rooms[query.room]?.history ?? [] } }
+  static func open(on world: EventCentral, buffer: Int, counts: ChatCounts) -> EventWorker<Hall> {
+    EventWorker(on: world, state: Hall(buffer: buffer, counts: counts), name: "Hall") { on in
+      on(Moderated.self) { hall, message in hall.say(message) }
+      on(Left.self) { hall, left in hall.leave(left.seat) }
+      on.answer(Join.self) { hall, query in try hall.join(query) }
+      // A seat for a browser that was gone before it got it.
+      on(EventFailure.self) { hall, failure in if let seat = failure.lateAnswer as? Seat { hall.leave(seat) } }
+      on.answer(WhoIsHere.self) { hall, query in hall.rooms[query.room]?.names ?? [] }
+      on.answer(History.self) { hall, query in hall.rooms[query.room]?.history ?? [] }
+    }
   }
 
-  private static func on<Answer: Sendable>(
-    _ hall: Hall?, _ body: (isolated Hall) throws -> Answer
-  ) throws -> Answer {
-    guard let hall else { throw Refusal(reason: Door.isClosing) }
-    return try hall.assumeIsolated(body)
+  private init(buffer: Int, counts: ChatCounts) {
+    self.buffer = buffer
+    self.counts = counts
+  }
+
+  /// With the thread, when it has handled what waited: every web socket gets its last line.
+  deinit {
+    for room in rooms.values { room.floor.queueEvent(Line.close(.goingAway)) }
   }
 
   /// The one place where messages get their order. The browser is told that its message is accepted when it is in the
@@ -89,11 +90,6 @@ actor Hall {
     guard rooms[seat.room]?.seats.removeValue(forKey: seat.number) != nil else { return }
     rooms[seat.room]?.floor.queueEvent(Line.text(Notice.left(name: seat.name).json))
     counts.seats.decrement()
-  }
-
-  /// Sends every web socket its last line. After the thread has ended, too: the actor then runs elsewhere.
-  func sayGoodbye() {
-    for room in rooms.values { room.floor.queueEvent(Line.close(.goingAway)) }
   }
 }
 

@@ -11,7 +11,6 @@ import ServiceLifecycle
 /// during the shutdown is told through it.
 struct WebServer: Service {
   let http: HTTPServer
-  let hall: Hall
   /// The web sockets that are open.
   let open: DispatchGroup
   /// How long browsers may take for what is left, once everything is in their mailboxes.
@@ -21,8 +20,8 @@ struct WebServer: Service {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await http.run() }
       group.addTask {
+        // The hall has ended: every web socket has its last line.
         try await gracefulShutdown()
-        await hall.sayGoodbye()
         await withCheckedContinuation { ended in open.notify(queue: .global()) { ended.resume() } }
       }
       group.addTask {
@@ -66,7 +65,7 @@ struct ChatSocket: WSHandler {
     let seat: Seat
     do {
       guard door.isOpen else { throw Hall.Refusal(reason: Door.isClosing) }
-      // Without a limit: a seat that comes too late would be left to nobody.
+      // If the browser is gone before, the hall takes the seat back.
       seat = try await world.request(Join(name: name, room: room))
     } catch {
       let reason = (error as? Hall.Refusal)?.reason ?? "The server cannot let you in now."
