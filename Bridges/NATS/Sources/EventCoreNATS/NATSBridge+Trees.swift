@@ -73,22 +73,16 @@ private struct TreeEntry: Sendable {
     // Through the outbox: the thread that raises waits for nobody.
     let outlet = Outlet(E.self, bridge)
     let thread = bridge.thread
-    let callback = thread.addEventCallback { (raised: Raised<E>) in
-      outlet.send(raised.event, under: raised.subject, .queue, .normal, raised.time)
-    }
     let place = WeakNode(node)
     let handler = node.addHandler(.onRaise, for: E.self) { context in
       let mark = ArrivalMark(node: ObjectIdentifier(context.source), type: ObjectIdentifier(E.self))
       guard ArrivalMark.current != mark, let node = place.node else { return .continue }
       let words = [prefix] + names(from: node, to: context.source) + [E.subject]
-      thread.queueEvent(
-        Raised(event: context.event, subject: words.joined(separator: "."), time: central.now))
+      let (event, time) = (context.event, central.now)
+      thread.queueEvent(Posted { outlet.send(event, under: words.joined(separator: "."), .queue, .normal, time) })
       return .continue
     }
-    end = {
-      handler.remove()
-      callback.remove()
-    }
+    end = { handler.remove() }
   }
 
   /// The names of the nodes in what follows the prefix of a subject; nil if that is of another type.
@@ -97,13 +91,6 @@ private struct TreeEntry: Sendable {
     guard rest.hasSuffix(".\(suffix)") else { return nil }
     return rest.dropLast(suffix.count + 1).split(separator: ".", omittingEmptySubsequences: false)
   }
-}
-
-/// An event of a tree on its way through the outbox.
-private struct Raised<E: RemoteEvent>: Eventable {
-  let event: E
-  let subject: String
-  let time: DispatchTime
 }
 
 /// The event that a thread raises because it has arrived. A raise is over when it returns, so that this holds as long.

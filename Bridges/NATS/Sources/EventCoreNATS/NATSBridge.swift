@@ -99,6 +99,7 @@ public final class NATSBridge: Sendable {
     batch = OpenBatch(link, counters)
     sender = Sender.name(of: central)
     thread = EventThread(on: central, mailbox: options.outbox, name: "NATSBridge")
+    thread.addEventCallback { (posted: Posted) in posted.send() }
   }
 
   deinit {
@@ -171,6 +172,12 @@ public final class NATSBridge: Sendable {
     let last = registrations.withLock { $0.removeValue(forKey: ObjectIdentifier(registration)) }
     counters.overrun.wrappingAdd(last?.overrun ?? 0, ordering: .relaxed)
   }
+}
+
+/// What goes out under a subject of its own, on its way through the outbox.
+struct Posted: Eventable {
+  /// On the bridge's thread.
+  let send: @Sendable () -> Void
 }
 
 /// Runs what blocks on a thread of its own, and not on one of the few of the cooperative pool.

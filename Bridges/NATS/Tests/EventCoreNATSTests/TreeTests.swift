@@ -107,6 +107,24 @@ struct Alarm: RemoteEvent, Equatable {
     await receiver.drain()
   }
 
+  @Test("what is raised below one of several mounted nodes of a bridge goes out once (D4)")
+  func twoMounts() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (Plant(.default), Plant(.default))
+    let sender = try await NATSBridge.to(server, on: EventCentral())
+    let receiver = try await NATSBridge.to(server, on: EventCentral())
+    for (name, node) in [("line1", here.line1), ("line2", here.line2)] {
+      try sender.mount(node, at: "lines.\(name)", carrying: [Alarm.self])
+    }
+    try receiver.mount(there.hall1, at: "lines", carrying: [Alarm.self])
+    try await receiver.settle()
+    for level in 1...3 { here.line1.raise(event: Alarm(level: level)) }
+    #expect(await sender.drain())
+    await receiver.drain()
+    #expect(there.log.entries.filter { $0.hasPrefix("line1") } == ["line1 1", "line1 2", "line1 3"])
+    #expect(sender.counts.sent == 3)
+  }
+
   @Test("the last reference of a bridge may go in a handler that it has called (D7, D9)")
   func endsInside() async throws {
     let server = try ServerProcess()
