@@ -58,11 +58,25 @@ extension EventCoordinator {
     executeOn: ExecuteEventOn = .requesterThread,
     isolation: isolated (any Actor)? = #isolation
   ) -> any EventListenerHandling {
+    receive(E.self, from: central, executeOn, isolation, for: "emitEvents(of:from:)") { coordinator, event in
+      coordinator.emitEvent(event, includingEmitter: true)
+    }
+  }
+
+  /// Calls a closure with this coordinator for every event of a type, as ``emitEvents(of:from:executeOn:isolation:)``
+  /// emits them: in the place where the coordinators are used, until this one is gone.
+  ///
+  /// - Parameter caller: The function that traps for a caller who has no place.
+  @_spi(Bridge)
+  public final func receive<E: Eventable>(
+    _ type: E.Type, from central: EventCentral, _ executeOn: ExecuteEventOn, _ isolation: isolated (any Actor)?,
+    for caller: String, _ body: @escaping (_ coordinator: EventCoordinator, _ event: E) -> Void
+  ) -> any EventListenerHandling {
     if case .requesterThread = executeOn {
       require(
         isolation != nil || ExecutionContexts.isCallerInPlace,
         """
-        Coordinators are asked in the place where they are used; emitEvents(of:from:) was called on a thread \
+        Coordinators are asked in the place where they are used; \(caller) was called on a thread \
         that is none, for \(type): call it on the main thread, on an actor or in a handler, or say \
         executeOn: .dispatchQueue(_:) with the queue on which they are used.
         """)
@@ -70,8 +84,6 @@ extension EventCoordinator {
     return central.listener.addListener(
       self, executeOn, isolation, isOnce: false,
       HandlerInterest<E>(.all, maximumAge: 0, isJudged: false),
-      HandlerCallback(owned: { (coordinator: EventCoordinator, event) in
-        coordinator.emitEvent(event, includingEmitter: true)
-      }))
+      HandlerCallback(owned: body))
   }
 }

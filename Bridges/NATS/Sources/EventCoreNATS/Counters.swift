@@ -17,7 +17,7 @@ extension NATSBridge {
     public var unencodable = 0
     /// Longer than the server takes.
     public var tooLarge = 0
-    /// Waited in the outbox when the bridge ended.
+    /// Waited in the outbox when the bridge ended, or until it was too late for a parent coordinator to answer.
     public var unsent = 0
     /// What came to the outbox, and what its overflow policy did.
     public var outbox: EventMailboxStatistics

@@ -113,18 +113,26 @@ extension Link {
 }
 
 /// Sends a message of some events when there is a connection, and counts them. On the bridge's thread.
+///
+/// - Returns: Whether the client has it.
+@discardableResult
 func transmit(
   _ message: OpaquePointer, _ events: Int, _ link: Link, _ counters: Counters,
   by publish: (OpaquePointer, Link) -> natsStatus
-) {
+) -> Bool {
   while link.awaitConnection() {
-    switch publish(message, link) {
-    case NATS_OK: return counters.sent.add(events)
-    case NATS_MAX_PAYLOAD: return counters.tooLarge.add(events)
-    case NATS_CONNECTION_CLOSED, NATS_DRAINING: return counters.unsent.add(events)
-    // The connection has broken, which the link is about to know; or the stream is not there again yet.
-    default: link.awaitChange(within: .milliseconds(10))
+    let status = publish(message, link)
+    switch status {
+    case NATS_OK: counters.sent.add(events)
+    case NATS_MAX_PAYLOAD: counters.tooLarge.add(events)
+    case NATS_CONNECTION_CLOSED, NATS_DRAINING: counters.unsent.add(events)
+    default:
+      // The connection has broken, which the link is about to know; or the stream is not there again yet.
+      link.awaitChange(within: .milliseconds(10))
+      continue
     }
+    return status == NATS_OK
   }
   counters.unsent.add(events)
+  return false
 }

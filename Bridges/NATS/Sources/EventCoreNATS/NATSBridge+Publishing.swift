@@ -25,7 +25,10 @@ extension NATSBridge {
     let outlet = Outlet(E.self, self)
     let thread = WeakThread(thread)
     return publish { (event: E, priority, method, time) in
-      guard batch > 1 else { return outlet.send(event, under: E.subject, method, priority, time) }
+      guard batch > 1 else {
+        outlet.send(event, under: E.subject, method, priority, time)
+        return
+      }
       outlet.sendBatched(event, method, priority, time, atMost: batch, before: { thread.object?.eventCount ?? 0 })
     }
   }
@@ -74,13 +77,18 @@ final class Outlet<E: RemoteEvent>: Sendable {
     header = HeaderWriter(E.self, coding, sender: bridge.sender)
   }
 
+  /// - Returns: Whether the client has it.
+  @discardableResult
   func send(
-    _ event: E, under subject: String, _ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime,
-    by publish: (OpaquePointer, Link) -> natsStatus = Link.publish
-  ) {
+    _ event: E, under subject: String, replyTo reply: String? = nil, _ method: EventDispatchMethod,
+    _ priority: EventPriority, _ time: DispatchTime, by publish: (OpaquePointer, Link) -> natsStatus = Link.publish
+  ) -> Bool {
     batch.send()
-    guard let body = try? coding.encode(event) else { return counters.unencodable.increment() }
-    send(body, under: subject, line(method, priority, time), by: publish)
+    guard let body = try? coding.encode(event) else {
+      counters.unencodable.increment()
+      return false
+    }
+    return send(body, under: subject, replyTo: reply, line(method, priority, time), by: publish)
   }
 
   /// - Parameter waiting: Returns how many events wait in the outbox. If those that wait are of a type that is not sent
@@ -93,7 +101,8 @@ final class Outlet<E: RemoteEvent>: Sendable {
     guard let body = try? coding.encode(event) else { return counters.unencodable.increment() }
     guard body.count + 4 <= EventBatch.longest else {
       batch.send()
-      return send(body, under: E.subject, line(method, priority, time), by: Link.publish)
+      send(body, under: E.subject, line(method, priority, time), by: Link.publish)
+      return
     }
     let kind = OpenBatch.Kind(
       subject: E.subject, type: ObjectIdentifier(E.self), method: method, priority: priority,
@@ -101,15 +110,18 @@ final class Outlet<E: RemoteEvent>: Sendable {
     batch.add(body, kind, atMost: limit) { line(method, priority, time) }
   }
 
+  @discardableResult
   private func send(
-    _ body: Data, under subject: String, _ line: String, by publish: (OpaquePointer, Link) -> natsStatus
-  ) {
+    _ body: Data, under subject: String, replyTo reply: String? = nil, _ line: String,
+    by publish: (OpaquePointer, Link) -> natsStatus
+  ) -> Bool {
     let fields = central.carriedFields
-    guard let message = body.withUnsafeBytes({ makeMessage(subject, line, $0, fields) }) else {
-      return counters.tooLarge.increment()
+    guard let message = body.withUnsafeBytes({ makeMessage(subject, line, $0, fields, reply: reply) }) else {
+      counters.tooLarge.increment()
+      return false
     }
     defer { natsMsg_Destroy(message) }
-    transmit(message, 1, link, counters, by: publish)
+    return transmit(message, 1, link, counters, by: publish)
   }
 
   private func line(_ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime) -> String {

@@ -44,6 +44,11 @@ private struct Track: RemoteEvent {
   private enum CodingKeys: Int, CodingKey { case number = 1, position }
 }
 
+private enum AlarmEvents: CoordinateEvents, RemoteEvent {
+  static let subject = "alarms"
+  case fire
+}
+
 private struct Placed: DurableEvent {
   static let subject = "orders.placed"
   var number: Int
@@ -85,9 +90,28 @@ private struct Placed: DurableEvent {
     Position(entity: 1, x: 0.5).queue(on: world)
     #expect(await log.entries(atLeast: 1) == [0.5])
 
+    let answers = Log<EventEmission?>()
+    try await coordinators(bridge, other, answers)
+    #expect(await answers.entries(atLeast: 1) == [.unhandled])
+
     let price = try await elsewhere.request(PriceQuery(id: 7), expecting: Price.self, within: .seconds(60))
     #expect(price == Price(cents: 7))
     #expect(await other.drain())
     #expect(await bridge.drain())
+  }
+
+  @MainActor
+  private func coordinators(_ bridge: NATSBridge, _ other: NATSBridge, _ answers: Log<EventEmission?>) async throws {
+    let (plant, hall) = (Coordinator(), Coordinator())
+    try bridge.answerUnhandled(by: plant, as: "plant", carrying: [AlarmEvents.self])
+    try other.forwardUnhandled(of: hall, to: "plant", carrying: [AlarmEvents.self]) { event, answer in
+      answers.append(try? answer.get())
+      if case .success(.handled) = answer { return }
+      print("nobody takes care of \(event): \(answer)")
+    }
+    try await bridge.settle()
+    hall.emitEvent(AlarmEvents.fire, includingEmitter: true)
+    _ = await answers.entries(atLeast: 1)
+    withExtendedLifetime((plant, hall)) {}
   }
 }

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+@_spi(Bridge) import EventCore
+import Foundation
+import Synchronization
+
+extension NATSBridge {
+  /// Passes what no coordinator on this machine stops to a parent coordinator on another one. It sets
+  /// `EventCoordinator.unhandledEvents` of the top coordinator.
+  ///
+  /// ```swift
+  /// try bridge.forwardUnhandled(of: hall, to: "plant", carrying: [AlarmEvents.self]) { event, answer in
+  ///   if case .success(.handled) = answer { return }
+  ///   print("nobody takes care of \(event): \(answer)")
+  /// }
+  /// ```
+  ///
+  /// An emission does not wait for the network: it returns `.unhandled`, since nobody here has stopped the event. The
+  /// answer comes later: `.handled` or `.unhandled`, as the emission on the other machine ended, or on further ones to
+  /// which that one passes it; `EventWaitError.nobodyAnswers` if no machine is the parent, or its coordinator is gone;
+  /// `EventWaitError.timedOut(_:)` if the answer did not come in time, when the event may have been handled
+  /// nevertheless; ``NATSBridgeError`` otherwise, with ``NATSBridgeError/Reason/answerFailed`` for what the parent has
+  /// met beyond itself. An event does not come twice to one parent: what it would bring back there is `.unhandled`.
+  ///
+  /// - Parameters:
+  ///   - coordinator: The one at the top. Not retained: the events end with it.
+  ///   - parent: The name of the parent, which ``answerUnhandled(by:as:carrying:executeOn:isolation:)`` has there: words
+  ///     that are separated by dots.
+  ///   - types: Which events to pass.
+  ///   - limit: How long to wait for an answer, also while the server is away.
+  ///   - executeOn: The place where the coordinators are used, and where answers come; as for
+  ///     `EventCoordinator.emitEvents(of:from:executeOn:isolation:)`.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
+  ///   - answered: Gets each event with what became of it, once, unless the coordinator is gone. The coordinator
+  ///     retains it.
+  /// - Returns: Ends it. It stays if it is released.
+  /// - Throws: If the bridge was closed.
+  ///
+  /// **Order**: events leave in the order in which they were emitted, through the outbox (``Options/outbox``).
+  @discardableResult
+  public func forwardUnhandled(
+    of coordinator: EventCoordinator, to parent: String, carrying types: [any (CoordinateEvents & RemoteEvent).Type],
+    within limit: Duration = .seconds(5), executeOn: ExecuteEventOn = .requesterThread,
+    isolation: isolated (any Actor)? = #isolation,
+    answered: @escaping (_ event: any CoordinateEvents, _ answer: Result<EventEmission, any Error>) -> Void = { _, _ in }
+  ) throws(NATSBridgeError) -> RemoteRegistration {
+    checkSubject(parent, of: "a parent coordinator")
+    let place = CoordinatorPlace(
+      coordinator, central, executeOn, isolation, for: "forwardUnhandled(of:to:carrying:)", answered)
+    let requests = PendingRequests(link)
+    let replies = try receive(requests.pattern, nil) { requests.takeReply($0) }
+    let entries = types.map { ForwardEntry($0, to: parent, within: limit, requests, place, self) }
+    let isOver = SharedFlag()
+    let top = ObjectIdentifier(coordinator)
+    coordinator.unhandledEvents = { event in
+      if !isOver.value.load(ordering: .relaxed) {
+        for entry in entries where entry.forward(event, top) { break }
+      }
+      return .pass
+    }
+    return keep(
+      RemoteRegistration(
+        [{ isOver.value.store(true, ordering: .relaxed) }, { replies.remove() }, { requests.end() }], of: self))
+  }
+
+  /// Makes a coordinator the parent of coordinators on other machines: it is asked for what these pass on
+  /// (``forwardUnhandled(of:to:carrying:within:executeOn:isolation:answered:)``), then those above it, and the answer
+  /// goes back.
+  ///
+  /// - Parameters:
+  ///   - coordinator: Not retained: children hear that nobody is there when it is gone.
+  ///   - name: Under which children find it. Of all machines with a coordinator of that name one gets each event.
+  ///   - types: Which events to take.
+  ///   - executeOn: The place where the coordinators are used; as for
+  ///     `EventCoordinator.emitEvents(of:from:executeOn:isolation:)`.
+  ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
+  /// - Returns: Ends it. It stays if it is released.
+  /// - Throws: If the bridge was closed.
+  ///
+  /// **Order**: for each child that in which it sent them, by priority (D1, D2).
+  @discardableResult
+  public func answerUnhandled(
+    by coordinator: EventCoordinator, as name: String, carrying types: [any (CoordinateEvents & RemoteEvent).Type],
+    executeOn: ExecuteEventOn = .requesterThread, isolation: isolated (any Actor)? = #isolation
+  ) throws(NATSBridgeError) -> RemoteRegistration {
+    checkSubject(name, of: "a parent coordinator")
+    let place = CoordinatorPlace(
+      coordinator, central, executeOn, isolation, for: "answerUnhandled(by:as:carrying:)", { _, _ in })
+    var parts: [RemoteRegistration] = []
+    do throws(NATSBridgeError) {
+      for type in types { parts.append(try answerUnhandled(type, name, place)) }
+    } catch {
+      for part in parts { part.remove() }
+      throw error
+    }
+    return keep(RemoteRegistration(parts.map { part in { part.remove() } }, of: self))
+  }
+
+  private func answerUnhandled<E: CoordinateEvents & RemoteEvent>(
+    _ type: E.Type, _ name: String, _ place: CoordinatorPlace
+  ) throws(NATSBridgeError) -> RemoteRegistration {
+    let reader = Reader(E.self, self)
+    let (link, central, counters) = (link, central, counters)
+    return try receive(emissionSubject(E.self, name), "answerers") { message in
+      let reply = EmissionReply(link, natsMsg_GetReply(message).map { String(cString: $0) })
+      // Its own as well: a central may have the parent and the child.
+      guard let (event, origin) = reader.read(message, takesOwn: true) else {
+        return reply.give(.failure(NATSBridgeError(.other, "The parent does not know such an event.")))
+      }
+      counters.dispatched.increment()
+      var line: UnsafePointer<CChar>?
+      let isFurther = natsMsgHeader_Get(message, Ascent.key, &line) == NATS_OK
+      let passed = isFurther ? line.map { String(cString: $0).split(separator: " ").map(String.init) } ?? [] : []
+      central.withCarriedFields(fields(of: message)) {
+        place.run(origin.priority) { coordinator in
+          Ascent(passed + [name]).climb(event, from: coordinator, reply)
+        }
+      }
+    }
+  }
+}
+
+private func emissionSubject<E: RemoteEvent>(_ type: E.Type, _ parent: String) -> String {
+  checkSubject(E.subject, of: "the RemoteEvent \(E.self)")
+  return "\(parent).\(E.subject).emission"
+}
+
+private final class SharedFlag: Sendable {
+  // Relaxed: whoever reads it goes by nothing else.
+  let value = Atomic<Bool>(false)
+}
+
+/// Where the coordinators of a tree are used: the only place where its coordinator and closure are touched.
+private final class CoordinatorPlace: Sendable {
+  typealias Answered = (any CoordinateEvents, Result<EventEmission, any Error>) -> Void
+  private struct Call: Eventable {
+    /// Of several places of a central one takes the call.
+    let place: Token
+    let body: @Sendable (EventCoordinator) -> Void
+  }
+  private final class Token: Sendable {}
+  /// Its closure is called only in the place from which it came.
+  private struct Local: @unchecked Sendable { let answered: Answered }
+
+  private let central: EventCentral
+  private let token = Token()
+  private let handle: any EventListenerHandling
+  private let local: Local
+
+  init(
+    _ coordinator: EventCoordinator, _ central: EventCentral, _ executeOn: ExecuteEventOn,
+    _ isolation: isolated (any Actor)?, for caller: String, _ answered: @escaping Answered
+  ) {
+    (self.central, local) = (central, Local(answered: answered))
+    let token = token
+    handle = coordinator.receive(Call.self, from: central, executeOn, isolation, for: caller) { coordinator, call in
+      if call.place === token { call.body(coordinator) }
+    }
+  }
+
+  deinit { handle.remove() }
+
+  /// A coordinator that is gone is not called, and the closure is freed.
+  func run(_ priority: EventPriority = .normal, _ body: @escaping @Sendable (EventCoordinator) -> Void) {
+    // With the place, which would end the listener.
+    Call(place: token) { body($0); withExtendedLifetime(self) {} }.queue(priority: priority, on: central)
+  }
+
+  func tell(_ event: any CoordinateEvents, _ answer: Result<EventEmission, any Error>) {
+    run { [local] _ in local.answered(event, answer) }
+  }
+}
+
+/// What a top coordinator passes on of one type.
+private struct ForwardEntry: Sendable {
+  /// False if the event is of another type.
+  let forward: @Sendable (_ event: any CoordinateEvents, _ top: ObjectIdentifier) -> Bool
+
+  init<E: CoordinateEvents & RemoteEvent>(
+    _ type: E.Type, to parent: String, within limit: Duration, _ requests: PendingRequests, _ place: CoordinatorPlace,
+    _ bridge: NATSBridge
+  ) {
+    let subject = emissionSubject(E.self, parent)
+    let outlet = Outlet(E.self, bridge)
+    let (central, thread) = (bridge.central, bridge.thread)
+    forward = { event, top in
+      guard let event = event as? E else { return false }
+      let passed = Ascent.current?.passed ?? []
+      let time = central.now
+      let send: Ascent.Onward = { reply in
+        let done = { @Sendable (answer: Result<EventEmission, any Error>) in
+          reply?.give(answer)
+          place.tell(event, answer)
+        }
+        guard !passed.contains(parent) else { return done(.success(.unhandled)) }
+        let number = requests.begin(within: limit) { reply in done(Result { try EventEmission(reply: reply.get()) }) }
+        let posted = Posted {
+          let isSent = outlet.send(event, under: subject, replyTo: requests.subject(of: number), .queue, .normal, time) {
+            // Not after the child has heard that it is too late, as when the server comes back.
+            guard requests.isWaiting(number) else { return NATS_DRAINING }
+            if !passed.isEmpty { natsMsgHeader_Set($0, Ascent.key, passed.joined(separator: " ")) }
+            return Link.publish($0, $1)
+          }
+          if !isSent { requests.finish(number, .failure(NATSBridgeError(.other, "The event could not be sent."))) }
+        }
+        if !thread.queueEvent(posted) {
+          requests.finish(number, .failure(NATSBridgeError(.other, "The outbox of the bridge is full, or has ended.")))
+        }
+      }
+      if Ascent.current?.hold(top, send) != true { send(nil) }
+      return true
+    }
+  }
+}

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import Foundation
+import Testing
+
+@testable import EventCoreNATS
+
+enum Incident: CoordinateEvents, RemoteEvent, Equatable {
+  static let subject = "tests.incident"
+  case smoke(Int)
+  case leak(pipe: String)
+}
+
+enum Shift: CoordinateEvents, RemoteEvent, Equatable {
+  static let subject = "tests.shift"
+  case began
+}
+
+/// A coordinator that does with each event what a test says.
+private final class Desk: Coordinator {
+  private let decide: (any CoordinateEvents) -> EventInterception
+
+  init(_ decide: @escaping (any CoordinateEvents) -> EventInterception = { _ in .pass }) {
+    self.decide = decide
+    super.init()
+  }
+
+  override func intercept(_ event: any CoordinateEvents) -> EventInterception { decide(event) }
+}
+
+/// The coordinators of a machine: a top, and one below it that emits.
+private actor Machine {
+  nonisolated let bridge: NATSBridge
+  nonisolated let log = Log<String>()
+  private var top: Desk!
+  private var desk: Desk? = Desk()
+
+  init(
+    _ server: ServerProcess, _ core: EventCentral.Core = .default, on world: EventCentral? = nil,
+    outbox: EventMailboxCapacity = NATSBridge.Options().outbox,
+    _ decide: @escaping @Sendable (any CoordinateEvents) -> EventInterception = { _ in .pass }
+  ) async throws {
+    bridge = try await NATSBridge.to(server, on: world ?? EventCentral(core: core)) { $0.outbox = outbox }
+    make(decide)
+  }
+
+  private func make(_ decide: @escaping @Sendable (any CoordinateEvents) -> EventInterception) {
+    top = Desk { event in
+      self.preconditionIsolated()
+      return decide(event)
+    }
+    top.start()
+    top.startChild(desk!)
+  }
+
+  @discardableResult
+  func forward(to parent: String, within limit: Duration = .seconds(60)) throws -> RemoteRegistration {
+    try bridge.forwardUnhandled(
+      of: top, to: parent, carrying: [Incident.self, Shift.self], within: limit
+    ) { event, answer in
+      self.preconditionIsolated()
+      switch answer {
+      case .success(let emission): self.log.append("\(event) \(emission)")
+      case .failure(let error as NATSBridgeError): self.log.append("\(event) \(error.reason)")
+      case .failure(let error): self.log.append("\(event) \(error)")
+      }
+    }
+  }
+
+  @discardableResult
+  func answer(as name: String) async throws -> RemoteRegistration {
+    let registration = try bridge.answerUnhandled(by: desk!, as: name, carrying: [Incident.self, Shift.self])
+    try await bridge.settle()
+    return registration
+  }
+
+  @discardableResult
+  func emit(_ events: any CoordinateEvents...) -> [EventEmission] { events.map { top.childCoordinators[0].emitEvent($0) } }
+
+  /// Lets go of the coordinators.
+  func leave() { (top, desk) = (nil, nil) }
+}
+
+@Suite struct CoordinatorTests {
+  @Test("what nobody here stops goes to the parent on another machine, whose answer comes back (D2)", arguments: cores)
+  func answers(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let asked = Log<String>()
+    let plant = try await Machine(server, core) { event in
+      asked.append("\(event)")
+      guard case Incident.leak = event else { return .pass }
+      return .handled
+    }
+    try await plant.answer(as: "plant")
+    // Stops shifts.
+    let hall = try await Machine(server, core) { $0 is Shift ? .handled : .pass }
+    try await hall.forward(to: "plant")
+    let emissions = await hall.emit(Incident.smoke(1), Incident.leak(pipe: "a"), Shift.began, Incident.smoke(2))
+    #expect(emissions == [.unhandled, .unhandled, .handled, .unhandled])
+    #expect(
+      await hall.log.entries(atLeast: 3) == ["smoke(1) unhandled", #"leak(pipe: "a") handled"#, "smoke(2) unhandled"])
+    #expect(asked.entries == ["smoke(1)", #"leak(pipe: "a")"#, "smoke(2)"])
+    #expect(await hall.bridge.drain())
+    #expect(hall.bridge.counts.sent == 3)
+    #expect(plant.bridge.counts.dispatched == 3)
+    await plant.bridge.drain()
+  }
+
+  @Test("nobody there: no machine, or one whose coordinators are gone (D9)")
+  func nobody() async throws {
+    let server = try ServerProcess()
+    let (hall, plant) = (try await Machine(server), try await Machine(server) { _ in .handled })
+    try await hall.forward(to: "plant")
+    await hall.emit(Incident.smoke(1))
+    #expect(await hall.log.entries(atLeast: 1) == ["smoke(1) \(EventWaitError.nobodyAnswers)"])
+    let registration = try await plant.answer(as: "plant")
+    await hall.emit(Incident.smoke(2))
+    #expect(await hall.log.entries(atLeast: 2).last == "smoke(2) handled")
+    await plant.leave()
+    await hall.emit(Incident.smoke(3))
+    #expect(await hall.log.entries(atLeast: 3).last == "smoke(3) \(EventWaitError.nobodyAnswers)")
+    registration.remove()
+    try await plant.bridge.settle()
+    await hall.emit(Incident.smoke(4))
+    #expect(await hall.log.entries(atLeast: 4).last == "smoke(4) \(EventWaitError.nobodyAnswers)")
+    hall.bridge.close()
+    plant.bridge.close()
+  }
+
+  @Test("too late: the parent takes longer than the child waits, or the server is away")
+  func late() async throws {
+    let server = try ServerProcess()
+    let gate = DispatchSemaphore(value: 0)
+    let asked = Log<String>()
+    let plant = try await Machine(server) { event in
+      asked.append("\(event)")
+      if case Incident.smoke(1) = event { gate.wait() }
+      return .handled
+    }
+    try await plant.answer(as: "plant")
+    let hall = try await Machine(server)
+    let timedOut = "\(EventWaitError.timedOut(.milliseconds(50)))"
+    let forwarding = try await hall.forward(to: "plant", within: .milliseconds(50))
+    await hall.emit(Incident.smoke(1))
+    #expect(await hall.log.entries(atLeast: 1) == ["smoke(1) \(timedOut)"])
+    gate.signal()
+    server.stop()
+    #expect(await eventually { !hall.bridge.isConnected })
+    await hall.emit(Incident.smoke(2))
+    #expect(await hall.log.entries(atLeast: 2).last == "smoke(2) \(timedOut)")
+    forwarding.remove()
+    try server.restart()
+    #expect(await eventually { hall.bridge.isConnected && plant.bridge.isConnected })
+    try await plant.bridge.settle()
+    // What was too late does not leave when the server is back; what comes after it does.
+    try await hall.forward(to: "plant")
+    await hall.emit(Incident.smoke(3))
+    #expect(await hall.log.entries(atLeast: 3).last == "smoke(3) handled")
+    #expect(asked.entries == ["smoke(1)", "smoke(3)"])
+    #expect(await !hall.bridge.drain())
+    #expect(hall.bridge.counts.unsent == 1)
+    await plant.bridge.drain()
+  }
+
+  @Test("closed, full, and removed")
+  func ends() async throws {
+    let server = try ServerProcess()
+    let gate = DispatchSemaphore(value: 0)
+    let plant = try await Machine(server) { _ in
+      gate.wait()
+      return .handled
+    }
+    try await plant.answer(as: "plant")
+    let hall = try await Machine(server)
+    let forwarding = try await hall.forward(to: "plant")
+    await hall.emit(Incident.smoke(1))
+    #expect(await eventually { plant.bridge.counts.dispatched == 1 })
+    forwarding.remove()
+    #expect(await hall.log.entries(atLeast: 1) == ["smoke(1) closed"])
+    // Nobody tells of what is not passed on any more.
+    #expect(await hall.emit(Incident.smoke(2)) == [.unhandled])
+    try await hall.forward(to: "plant")
+    await hall.emit(Incident.smoke(3))
+    hall.bridge.close()
+    #expect(await hall.log.entries(atLeast: 2).last == "smoke(3) closed")
+    gate.signal()
+    gate.signal()
+    plant.bridge.close()
+  }
+
+  @Test("with the server away and the outbox full, what it refuses is told at once")
+  func full() async throws {
+    let server = try ServerProcess()
+    let hall = try await Machine(server, outbox: .bounded(1, whenFull: .refuse))
+    try await hall.forward(to: "plant")
+    server.stop()
+    #expect(await eventually { !hall.bridge.isConnected })
+    // One waits, and one may be with the thread that sends.
+    for number in 0..<5 { await hall.emit(Incident.smoke(number)) }
+    #expect(await hall.log.entries(atLeast: 3).allSatisfy { $0.hasSuffix(" other") })
+    hall.bridge.close()
+    #expect(await hall.log.entries(atLeast: 5).filter { $0.hasSuffix(" closed") }.count == hall.bridge.counts.outbox.accepted)
+  }
+
+  @Test("a partition that ends in time costs nothing; a parent that ends with the event is too late; a drain tells")
+  func breaks() async throws {
+    let server = try ServerProcess()
+    let gate = DispatchSemaphore(value: 0)
+    let asked = Log<String>()
+    let plant = try await Machine(server) { event in
+      asked.append("\(event)")
+      if case Incident.leak = event { gate.wait() }
+      return .handled
+    }
+    try await plant.answer(as: "plant")
+    let hall = try await Machine(server)
+    try await hall.forward(to: "plant")
+    server.freeze()
+    await hall.emit(Incident.smoke(1))
+    server.thaw()
+    #expect(await hall.log.entries(atLeast: 1) == ["smoke(1) handled"])
+    try await hall.forward(to: "plant", within: .milliseconds(50))
+    await hall.emit(Incident.leak(pipe: "a"))
+    #expect(await asked.entries(atLeast: 2).count == 2)
+    plant.bridge.close()
+    #expect(
+      await hall.log.entries(atLeast: 2).last == #"leak(pipe: "a") \#(EventWaitError.timedOut(.milliseconds(50)))"#)
+    gate.signal()
+    let other = try await Machine(server) { event in
+      asked.append("\(event)")
+      gate.wait()
+      return .handled
+    }
+    try await other.answer(as: "plant")
+    try await hall.forward(to: "plant")
+    await hall.emit(Incident.leak(pipe: "b"))
+    #expect(await asked.entries(atLeast: 3).count == 3)
+    #expect(await hall.bridge.drain())
+    #expect(await hall.log.entries(atLeast: 3).last == #"leak(pipe: "b") closed"#)
+    gate.signal()
+    other.bridge.close()
+  }
+
+  @Test("over three machines the last one's answer comes back, and what the middle one has met")
+  func chain() async throws {
+    let server = try ServerProcess()
+    let company = try await Machine(server) { $0 as? Incident == .smoke(1) ? .handled : .pass }
+    let plant = try await Machine(server)
+    let hall = try await Machine(server)
+    try await plant.answer(as: "plant")
+    try await plant.forward(to: "company")
+    try await hall.forward(to: "plant")
+    await hall.emit(Incident.smoke(0))
+    #expect(await hall.log.entries(atLeast: 1) == ["smoke(0) answerFailed"])
+    #expect(await plant.log.entries(atLeast: 1) == ["smoke(0) \(EventWaitError.nobodyAnswers)"])
+    try await company.answer(as: "company")
+    await hall.emit(Incident.smoke(1), Incident.smoke(2))
+    #expect(await hall.log.entries(atLeast: 3).suffix(2) == ["smoke(1) handled", "smoke(2) unhandled"])
+    #expect(await plant.log.entries(atLeast: 3).suffix(2) == ["smoke(1) handled", "smoke(2) unhandled"])
+    for machine in [hall, plant, company] { machine.bridge.close() }
+  }
+
+  @Test("events that an interceptor emits meanwhile are passed on with answers of their own")
+  func nested() async throws {
+    let server = try ServerProcess()
+    let company = try await Machine(server) { event in
+      if case Incident.leak = event { return .handled }
+      return .pass
+    }
+    try await company.answer(as: "company")
+    let plant = try await Machine(server)
+    try await plant.answer(as: "plant")
+    try await plant.forward(to: "company")
+    await plant.interceptBelow { event, emit in
+      guard case .smoke(let number) = event else { return .pass }
+      emit(.leak(pipe: "\(number)"))
+      return number == 1 ? .handled : .pass
+    }
+    let hall = try await Machine(server)
+    try await hall.forward(to: "plant")
+    await hall.emit(Incident.smoke(1), Incident.smoke(2))
+    #expect(await hall.log.entries(atLeast: 2) == ["smoke(1) handled", "smoke(2) unhandled"])
+    #expect(
+      await plant.log.entries(atLeast: 3) == [
+        #"leak(pipe: "1") handled"#, #"leak(pipe: "2") handled"#, "smoke(2) unhandled",
+      ])
+    for machine in [hall, plant, company] { machine.bridge.close() }
+  }
+
+  @Test("machines that are parents of one another in a circle end it", arguments: 1...3)
+  func circle(count: Int) async throws {
+    let server = try ServerProcess()
+    let asked = Log<String>()
+    // With one machine, a second bridge of the same central is the parent.
+    let worlds = count == 1 ? Array(repeating: EventCentral(), count: 2) : (0..<count).map { _ in EventCentral() }
+    var machines: [Machine] = []
+    for (index, world) in worlds.enumerated() {
+      let machine = try await Machine(server, on: world) { event in
+        asked.append("\(index) \(event)")
+        return .pass
+      }
+      try await machine.answer(as: "place\(index)")
+      machines.append(machine)
+    }
+    for (index, machine) in machines.enumerated() {
+      try await machine.forward(to: "place\((index + 1) % machines.count)")
+    }
+    await machines[0].emit(Incident.smoke(7))
+    #expect(await machines[0].log.entries(atLeast: 1).first == "smoke(7) unhandled")
+    // Each parent once, and the emitter's own coordinators once more, since it is a parent too.
+    #expect(asked.entries == ([0] + Array(1..<machines.count) + [0]).map { "\($0) smoke(7)" })
+    for machine in machines { machine.bridge.close() }
+  }
+
+  @Test("of several machines of one name one is asked")
+  func group() async throws {
+    let server = try ServerProcess()
+    let asked = Log<Int>()
+    var plants: [Machine] = []
+    for index in 0..<3 {
+      let plant = try await Machine(server) { _ in
+        asked.append(index)
+        return .handled
+      }
+      try await plant.answer(as: "plant")
+      plants.append(plant)
+    }
+    let hall = try await Machine(server)
+    try await hall.forward(to: "plant")
+    for number in 0..<60 { await hall.emit(Incident.smoke(number)) }
+    #expect(await hall.log.entries(atLeast: 60).allSatisfy { $0.hasSuffix(" handled") })
+    #expect(asked.count == 60)
+    #expect(Set(asked.entries) == [0, 1, 2])
+    for machine in plants + [hall] { machine.bridge.close() }
+  }
+
+  @Test("what is no such event costs a counter")
+  func malice() async throws {
+    let server = try ServerProcess()
+    let plant = try await Machine(server) { _ in .handled }
+    try await plant.answer(as: "plant")
+    let raw = try RawClient(server)
+    raw.publish("plant.tests.incident.emission", Data("{".utf8))
+    #expect(await eventually { plant.bridge.counts.undecodable == 1 })
+    raw.publish("plant.tests.incident.emission", Data(#"{"smoke":{"_0":1}}"#.utf8))
+    #expect(await eventually { plant.bridge.counts.dispatched == 1 })
+    plant.bridge.close()
+  }
+}
+
+extension Machine {
+  /// Adds an interceptor to the desk that is asked first.
+  fileprivate func interceptBelow(
+    _ body: @escaping @Sendable (_ event: Incident, _ emit: (Incident) -> Void) -> EventInterception
+  ) {
+    desk?.intercept(Incident.self) { [unowned desk = desk!] event in
+      body(event) { desk.emitEvent($0) }
+    }
+  }
+}
