@@ -82,7 +82,7 @@ extension EventCentral {
 extension EventCentral {
   /// In a function of its own, so that no reference to the ticket stays behind: its end says that nobody has the
   /// request.
-  private func post<Query: Eventable, Answer: Sendable>(
+  func post<Query: Eventable, Answer: Sendable>(
     _ query: Query, _ answers: RequestAnswers<Answer>, _ priority: EventPriority
   ) -> Bool {
     dispatch(

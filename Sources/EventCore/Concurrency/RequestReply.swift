@@ -49,7 +49,8 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
   private struct State {
     var answers: [GivenAnswer<Answer>] = []
     var hasEnded = false
-    var sleeper: UnsafeContinuation<Void, Never>?
+    /// Freed when it is called, which the end of the ticket does at the latest.
+    var whenEnded: (@Sendable () -> Void)?
   }
   private let state = Guarded(State())
   private let query: any Eventable.Type
@@ -110,24 +111,27 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
   }
 
   private func wake(_ change: (inout State) -> Bool) {
-    let sleeper = state.withLock { state -> UnsafeContinuation<Void, Never>? in
+    let body = state.withLock { state -> (@Sendable () -> Void)? in
       guard change(&state) else { return nil }
-      defer { state.sleeper = nil }
-      return state.sleeper
+      defer { state.whenEnded = nil }
+      return state.whenEnded
     }
-    sleeper?.resume()
+    body?()
+  }
+
+  /// Calls a closure when there are enough answers, or no more come. Once.
+  func whenEnded(_ body: @escaping @Sendable () -> Void) {
+    let isOver = state.withLock { state in
+      if !state.hasEnded { state.whenEnded = body }
+      return state.hasEnded
+    }
+    if isOver { body() }
   }
 
   /// Returns when there are enough answers, or no more come. One task, once.
   func ended() async {
     await withTaskCancellationHandler {
-      await withUnsafeContinuation { continuation in
-        let isOver = state.withLock { state in
-          if !state.hasEnded { state.sleeper = continuation }
-          return state.hasEnded
-        }
-        if isOver { continuation.resume() }
-      }
+      await withUnsafeContinuation { continuation in whenEnded { continuation.resume() } }
     } onCancel: {
       end()
     }

@@ -47,11 +47,35 @@ extension Packed: Numbered {}
 extension Plain: Numbered {}
 extension Compact: Numbered {}
 
-struct Question: RemoteEvent {
+protocol Asked: RemoteEvent {
+  static var answerCoding: RemoteCoding<Reply> { get }
+  init(number: Int)
+  var number: Int { get }
+}
+struct Question: Asked {
   static let subject = "figures.question"
+  static var answerCoding: RemoteCoding<Reply> { .json }
+  var number: Int
+}
+struct PackedQuestion: Asked {
+  static let subject = "figures.packed-question"
+  static var coding: RemoteCoding<PackedQuestion> { packedNumber({ $0.number }, { PackedQuestion(number: $0) }) }
+  static var answerCoding: RemoteCoding<Reply> { packedNumber({ $0.number }, { Reply(number: $0) }) }
   var number: Int
 }
 struct Reply: Codable, Sendable { var number: Int }
+
+/// The bytes of one number.
+func packedNumber<Value>(
+  _ number: @escaping @Sendable (Value) -> Int, _ make: @escaping @Sendable (Int) -> Value
+) -> RemoteCoding<Value> {
+  RemoteCoding(
+    encode: { value in withUnsafeBytes(of: number(value)) { Data($0) } },
+    decode: { bytes, _ in
+      guard bytes.count == 8 else { throw CocoaError(.coderInvalidValue) }
+      return make(bytes.withUnsafeBytes { $0.loadUnaligned(as: Int.self) })
+    })
+}
 
 final class Count: Sendable {
   let value = Atomic<Int>(0)
@@ -184,18 +208,20 @@ func bridgeThroughput<E: Numbered>(
   return result
 }
 
-func bridgeRoundTrips(_ url: String, _ count: Int, atOnce: Bool) async throws -> (p50: Double, p99: Double) {
+func bridgeRoundTrips<Query: Asked>(
+  _ url: String, _ count: Int, _ query: Query.Type, atOnce: Bool
+) async throws -> (p50: Double, p99: Double) {
   let (here, there) = (EventCentral(), EventCentral())
   let asking = try await connect(url, here, atOnce: atOnce)
   let answering = try await connect(url, there, atOnce: atOnce)
-  Question.answer(on: there) { question in Reply(number: question.number) }
-  try answering.answerRequests(Question.self, with: Reply.self)
+  Query.answer(on: there) { question in Reply(number: question.number) }
+  try answering.answerRequests(Query.self, with: Reply.self, coding: Query.answerCoding)
   try await answering.settle()
-  try asking.forwardRequests(Question.self, expecting: Reply.self)
+  try asking.forwardRequests(Query.self, expecting: Reply.self, coding: Query.answerCoding)
   var times: [Double] = []
   for number in 0..<count {
     let begin = ContinuousClock.now
-    _ = try await here.request(Question(number: number), expecting: Reply.self)
+    _ = try await here.request(Query(number: number), expecting: Reply.self)
     times.append((ContinuousClock.now - begin) / .microseconds(1))
   }
   asking.close()

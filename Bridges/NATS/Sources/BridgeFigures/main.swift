@@ -4,6 +4,7 @@
 // Figures of the bridge beside those of the client in C alone, over the same server, in one run:
 //
 //     eventcore-nats-figures URL [EVENTS]
+//     eventcore-nats-figures URL requests     the round trips alone
 //
 // `figures.sh` starts a server for it. Each shape is run three times, and the best run counts: the machine has other
 // work.
@@ -29,6 +30,29 @@ func best(_ runs: Int = 3, of body: () async throws -> Double) async throws -> D
   var best = 0.0
   for _ in 0..<runs { best = max(best, try await body()) }
   return best
+}
+
+func requests() async throws {
+  for atOnce in [false, true] {
+    print("a request and its answer\(atOnce ? ", sent at once" : "")")
+    let bareTrip = try bareRoundTrips(url, 5000, atOnce: atOnce)
+    row("client in C: p50", bareTrip.p50, "us")
+    row("client in C: p99", bareTrip.p99, "us")
+    let trip = try await bridgeRoundTrips(url, 5000, Question.self, atOnce: atOnce)
+    row("world.request, JSON: p50", trip.p50, "us", beside: bareTrip.p50)
+    row("world.request, JSON: p99", trip.p99, "us", beside: bareTrip.p99)
+    let packed = try await bridgeRoundTrips(url, 5000, PackedQuestion.self, atOnce: atOnce)
+    row("world.request, a coding of 8 bytes: p50", packed.p50, "us", beside: bareTrip.p50)
+    row("world.request, a coding of 8 bytes: p99", packed.p99, "us", beside: bareTrip.p99)
+  }
+  let local = try await localRoundTrips(5000)
+  row("world.request in one central, without a bridge: p50", local.p50, "us")
+  row("world.request in one central, without a bridge: p99", local.p99, "us")
+}
+
+if arguments.last == "requests" {
+  try await requests()
+  exit(0)
 }
 
 // First, while there is no memory that was used before.
@@ -58,19 +82,7 @@ row("bridge, CBOR, batches of 64", cborBatched / 1000, "thousand/s", beside: bar
 let atOnce = try await best { try await bridgeThroughput(url, events, Packed.self, atOnce: true) }
 row("bridge, a coding of 16 bytes, sent at once", atOnce / 1000, "thousand/s", beside: bare / 1000)
 
-for atOnce in [false, true] {
-  print("a request and its answer\(atOnce ? ", sent at once" : "")")
-  let bareTrip = try bareRoundTrips(url, 5000, atOnce: atOnce)
-  row("client in C: p50", bareTrip.p50, "us")
-  row("client in C: p99", bareTrip.p99, "us")
-  let trip = try await bridgeRoundTrips(url, 5000, atOnce: atOnce)
-  row("world.request: p50", trip.p50, "us", beside: bareTrip.p50)
-  row("world.request: p99", trip.p99, "us", beside: bareTrip.p99)
-}
-
-let local = try await localRoundTrips(5000)
-row("world.request in one central, without a bridge: p50", local.p50, "us")
-row("world.request in one central, without a bridge: p99", local.p99, "us")
+try await requests()
 
 print("bridges of one process that send to one; JSON")
 for count in [1, 4, 16, 64] {

@@ -4,6 +4,7 @@
 import CNATS
 import EventCore
 import Foundation
+import Synchronization
 
 /// The client's connection, and whether it is there.
 ///
@@ -28,7 +29,12 @@ final class Link: @unchecked Sendable {
   /// Until when to wait for a connection; nil is for ever.
   private var limit: Date?
 
+  private let sendsAtOnce: Bool
+  private let isFlushing = Atomic<Bool>(false)
+  private let flushes = DispatchQueue(label: "NATSBridge.flushes", qos: .userInitiated)
+
   init(_ central: EventCentral, _ options: NATSBridge.Options) {
+    sendsAtOnce = options.sendsAtOnce
     self.central = central
     name = options.name
     reconnect = options.reconnecting
@@ -153,6 +159,20 @@ final class Link: @unchecked Sendable {
   }
 
   // MARK: Sending
+
+  /// Has the client write soon what it was given, without its millisecond. For what somebody waits for.
+  ///
+  /// Whoever asks for it does not wait: what asks the server for a sign of life writes all else first, and blocks.
+  func flushSoon() {
+    guard !sendsAtOnce, !isFlushing.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    flushes.async { [self] in
+      // First: what comes from here on has a flush of its own. Pairs with the exchange above, before which the client was
+      // given the message.
+      _ = isFlushing.exchange(false, ordering: .acquiringAndReleasing)
+      // While the server is away, the client's own flusher does it.
+      natsConnection_FlushTimeout(connection, 100)
+    }
+  }
 
   var isConnected: Bool { condition.withLock { phase == .connected } }
 

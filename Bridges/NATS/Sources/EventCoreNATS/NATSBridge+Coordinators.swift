@@ -49,9 +49,9 @@ extension NATSBridge {
     checkSubject(parent, of: "a parent coordinator")
     let place = CoordinatorPlace(
       coordinator, central, executeOn, isolation, for: "forwardUnhandled(of:to:carrying:)", answered)
-    let requests = PendingRequests(link)
+    let requests = PendingRequests(within: limit)
     let replies = try receive(requests.pattern, nil) { requests.takeReply($0) }
-    let entries = types.map { ForwardEntry($0, to: parent, within: limit, requests, place, self) }
+    let entries = types.map { ForwardEntry($0, to: parent, requests, place, self) }
     let isOver = SharedFlag()
     let top = ObjectIdentifier(coordinator)
     coordinator.unhandledEvents = { event in
@@ -179,12 +179,11 @@ private struct ForwardEntry: Sendable {
   let forward: @Sendable (_ event: any CoordinateEvents, _ top: ObjectIdentifier) -> Bool
 
   init<E: CoordinateEvents & RemoteEvent>(
-    _ type: E.Type, to parent: String, within limit: Duration, _ requests: PendingRequests, _ place: CoordinatorPlace,
-    _ bridge: NATSBridge
+    _ type: E.Type, to parent: String, _ requests: PendingRequests, _ place: CoordinatorPlace, _ bridge: NATSBridge
   ) {
     let subject = emissionSubject(E.self, parent)
     let outlet = Outlet(E.self, bridge)
-    let (central, thread) = (bridge.central, bridge.thread)
+    let (central, thread, link) = (bridge.central, bridge.thread, bridge.link)
     forward = { event, top in
       guard let event = event as? E else { return false }
       let passed = Ascent.current?.passed ?? []
@@ -195,7 +194,7 @@ private struct ForwardEntry: Sendable {
           place.tell(event, answer)
         }
         guard !passed.contains(parent) else { return done(.success(.unhandled)) }
-        let number = requests.begin(within: limit) { reply in done(Result { try EventEmission(reply: reply.get()) }) }
+        let number = requests.begin { reply in done(Result { try EventEmission(reply: reply.get()) }) }
         let posted = Posted {
           let isSent = outlet.send(event, under: subject, replyTo: requests.subject(of: number), .queue, .normal, time) {
             // Not after the child has heard that it is too late, as when the server comes back.
@@ -203,6 +202,7 @@ private struct ForwardEntry: Sendable {
             if !passed.isEmpty { natsMsgHeader_Set($0, Ascent.key, passed.joined(separator: " ")) }
             return Link.publish($0, $1)
           }
+          link.flushSoon()
           if !isSent { requests.finish(number, .failure(NATSBridgeError(.other, "The event could not be sent."))) }
         }
         if !thread.queueEvent(posted) {

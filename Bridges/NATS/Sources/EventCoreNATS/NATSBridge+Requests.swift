@@ -4,7 +4,6 @@
 import CNATS
 @_spi(Bridge) import EventCore
 import Foundation
-import Synchronization
 
 extension NATSBridge {
   /// Lets this machine's requests find answers on others.
@@ -26,18 +25,28 @@ extension NATSBridge {
   ///   - concurrency: How many requests may be under way at one time; others wait in the central.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.
+  ///
+  /// **Threads**: answers are decoded on a thread of the client.
   @discardableResult
   public func forwardRequests<Query: RemoteEvent, Answer: Codable & Sendable>(
     _ query: Query.Type, expecting answer: Answer.Type, coding: RemoteCoding<Answer> = .json,
     within limit: Duration = .seconds(5), concurrency: Int = 256
   ) throws(NATSBridgeError) -> RemoteRegistration {
+    // Traps unless it is one.
+    _ = EventConcurrency.concurrent(concurrency)
     claim(Query.self, Answer.self, .forwarded)
-    let requests = PendingRequests(link)
+    let requests = PendingRequests(within: limit)
     let replies = try receive(requests.pattern, nil) { requests.takeReply($0) }
     let outlet = RequestOutlet(Query.self, self, requests)
-    let handle = Query.answer(on: central, concurrency: .concurrent(concurrency)) {
-      (query: Query) async throws -> Answer in
-      try coding.decode(try await outlet.ask(query, within: limit), nil)
+    let room = Room(for: concurrency)
+    let handle = central.answerLater(Query.self, with: Answer.self) { query, give in
+      room.enter()
+      outlet.ask(query) { reply in
+        room.leave()
+        give(Result { try coding.decode(try reply.get(), nil) })
+      }
+      // The next one is taken when it can be sent.
+      await room.hasRoom()
     }
     let claims = claims
     return keep(
@@ -64,6 +73,8 @@ extension NATSBridge {
   ///   - concurrency: How many requests may be under way at one time; others are turned away.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.
+  ///
+  /// **Threads**: answers are encoded, and handed to the client, where the answerer gives them.
   @discardableResult
   public func answerRequests<Query: RemoteEvent, Answer: Codable & Sendable>(
     _ query: Query.Type, with answer: Answer.Type, coding: RemoteCoding<Answer> = .json, group: String = "answerers",
@@ -72,32 +83,32 @@ extension NATSBridge {
     claim(Query.self, Answer.self, .answered)
     let reader = Reader(Query.self, self)
     let (link, central, counters) = (link, central, counters)
-    let running = Counter()
+    let pending = Pending<Data>(within: limit)
     let subscription = try receive(requestSubject(Query.self), group) { message in
       guard let (query, origin) = reader.read(message), let reply = natsMsg_GetReply(message) else { return }
       let subject = String(cString: reply)
       counters.dispatched.increment()
-      guard running.add(1) <= concurrency else {
-        running.add(-1)
+      guard pending.count < concurrency else {
         return link.send(subject, failure: "it has \(concurrency) requests in the making")
       }
-      let answer = { @Sendable () async in
-        defer { running.add(-1) }
-        do {
-          let answer = try await central.request(
-            query, expecting: Answer.self, within: limit, priority: origin.priority)
-          link.send(subject, try coding.encode(answer))
-        } catch {
-          link.send(subject, failure: "\(error)")
+      let number = pending.begin { answer in
+        switch answer {
+        case .success(let body): link.send(subject, body)
+        case .failure(let error): link.send(subject, failure: "\(error)")
         }
       }
-      central.withCarriedFields(fields(of: message)) { _ = Task { await answer() } }
+      // From here to the answerer's thread, and from there to the server.
+      central.withCarriedFields(fields(of: message)) {
+        central.request(query, expecting: Answer.self, priority: origin.priority) { answer in
+          pending.finish(number, Result { try coding.encode(try answer.get()) })
+        }
+      }
     }
     let claims = claims
     return keep(
       RemoteRegistration(
         [
-          { subscription.remove() },
+          { subscription.remove() }, { pending.end() },
           { claims.withLock { _ = $0.removeValue(forKey: Claim(Query.self, Answer.self)) } },
         ], of: self))
   }
@@ -125,10 +136,38 @@ struct Claim: Hashable {
   }
 }
 
-private final class Counter: Sendable {
-  private let value = Atomic<Int>(0)
-  @discardableResult
-  func add(_ count: Int) -> Int { value.wrappingAdd(count, ordering: .relaxed).newValue }
+/// How many requests may be under way.
+private final class Room: Sendable {
+  private struct State {
+    var count = 0
+    var sleeper: CheckedContinuation<Void, Never>?
+  }
+  private let state = Locked(State())
+  private let limit: Int
+
+  init(for limit: Int) { self.limit = limit }
+
+  func enter() { state.withLock { $0.count += 1 } }
+
+  func leave() {
+    state.withLock { state in
+      state.count -= 1
+      defer { state.sleeper = nil }
+      return state.sleeper
+    }?.resume()
+  }
+
+  /// Returns when one more has room. One caller at a time.
+  func hasRoom() async {
+    await withCheckedContinuation { continuation in
+      let hasRoom = state.withLock { state in
+        if state.count < limit { return true }
+        state.sleeper = continuation
+        return false
+      }
+      if hasRoom { continuation.resume() }
+    }
+  }
 }
 
 /// Beside the subject of the event, since the type may be published as well.
@@ -144,20 +183,29 @@ private struct RequestOutlet<Query: RemoteEvent>: Sendable {
   private let header: HeaderWriter
   private let requests: PendingRequests
   private let central: EventCentral
+  private let link: Link
 
   init(_ type: Query.Type, _ bridge: NATSBridge, _ requests: PendingRequests) {
     coding = Query.coding
     header = HeaderWriter(Query.self, coding, sender: bridge.sender)
     self.requests = requests
-    central = bridge.central
+    (central, link) = (bridge.central, bridge.link)
   }
 
-  func ask(_ query: Query, within limit: Duration) async throws -> Data {
-    let body = try coding.encode(query)
-    let line = header.line(.queue, .normal, time: wallClock())
-    let fields = central.carriedFields
-    return try await requests.send(within: limit) { reply in
-      body.withUnsafeBytes { makeMessage(subject, line, $0, fields, reply: reply) }
+  /// Sends a request. The closure gets the reply, or why there is none, on any thread, once.
+  func ask(_ query: Query, _ replied: @escaping @Sendable (Result<Data, any Error>) -> Void) {
+    let number = requests.begin(replied)
+    do {
+      let line = header.line(.queue, .normal, time: wallClock())
+      let message = try coding.encode(query).withUnsafeBytes {
+        makeMessage(subject, line, $0, central.carriedFields, reply: requests.subject(of: number))
+      }
+      defer { natsMsg_Destroy(message) }
+      let status = message.map { natsConnection_PublishMsg(link.connection, $0) } ?? NATS_MAX_PAYLOAD
+      link.flushSoon()
+      try NATSBridgeError.check(status, "send a request")
+    } catch {
+      requests.finish(number, .failure(error))
     }
   }
 }

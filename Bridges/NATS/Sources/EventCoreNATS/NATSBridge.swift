@@ -38,7 +38,7 @@ public final class NATSBridge: Sendable {
     /// The longest message to take, in bytes; longer ones are counted as ``Counts/tooLong``.
     public var longestMessage = 1 << 20
     /// Whether to write each message at once. Otherwise the client gathers what comes within a millisecond, which is
-    /// the faster the more events there are, and the slower for a single one or a request.
+    /// the faster the more events there are, and the slower for a single one. Requests and answers do not wait for it.
     public var sendsAtOnce = false
     /// How to come back after the connection broke.
     public var reconnecting = Reconnecting()

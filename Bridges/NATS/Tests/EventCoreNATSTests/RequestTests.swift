@@ -108,4 +108,53 @@ struct Price: Codable, Sendable, Equatable {
     for bridge in bridges { await bridge.drain() }
     #expect(await asking.drain())
   }
+
+  @Test("requests above the concurrency wait where they are asked, and are turned away where they are answered", arguments: 1...3)
+  func concurrency(limit: Int) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let asking = try await NATSBridge.to(server, on: here)
+    let answering = try await NATSBridge.to(server, on: there)
+    let (begun, gate) = (Log<Int>(), DispatchSemaphore(value: 0))
+    let queue = DispatchQueue(label: "answers", attributes: .concurrent)
+    PriceQuery.answer(on: there, concurrency: .concurrent(100)) { query in
+      begun.append(query.id)
+      await withCheckedContinuation { continuation in
+        queue.async {
+          gate.wait()
+          continuation.resume()
+        }
+      }
+      return Price(cents: query.id)
+    }
+    let answers = try answering.answerRequests(PriceQuery.self, with: Price.self)
+    try await answering.settle()
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60), concurrency: limit)
+    let tasks = (0..<3 * limit).map { id in
+      Task { try await here.request(PriceQuery(id: id), expecting: Price.self) }
+    }
+    for count in stride(from: limit, through: 3 * limit, by: limit) {
+      #expect(await begun.entries(atLeast: count).count == count)
+      #expect(answering.counts.received == count)
+      for _ in 0..<limit { gate.signal() }
+    }
+    for task in tasks { _ = try await task.value }
+    answers.remove()
+    // The other way round.
+    try answering.answerRequests(PriceQuery.self, with: Price.self, concurrency: limit)
+    try await answering.settle()
+    let other = EventCentral()
+    let asker = try await NATSBridge.to(server, on: other)
+    try asker.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
+    let waiting = (0..<limit).map { id in
+      Task { try await other.request(PriceQuery(id: id), expecting: Price.self) }
+    }
+    _ = await begun.entries(atLeast: 4 * limit)
+    await #expect { try await other.request(PriceQuery(id: 9), expecting: Price.self) } throws: {
+      ($0 as? NATSBridgeError)?.reason == .answerFailed && "\($0)".contains("\(limit) requests in the making")
+    }
+    for _ in 0..<limit { gate.signal() }
+    for task in waiting { _ = try await task.value }
+    for bridge in [asking, asker, answering] { bridge.close() }
+  }
 }

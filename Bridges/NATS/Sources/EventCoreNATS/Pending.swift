@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Foundation
+
+/// What waits for outcomes, each as long as all others.
+///
+/// One task watches the limit for all: that which has begun first is over first.
+final class Pending<Outcome: Sendable>: Sendable {
+  typealias Done = @Sendable (Result<Outcome, any Error>) -> Void
+  private struct State {
+    var waiting: [UInt64: (done: Done, deadline: ContinuousClock.Instant)] = [:]
+    var next: UInt64 = 0
+    /// All that have begun before have ended.
+    var oldest: UInt64 = 0
+    var watch: Task<Void, Never>?
+    var hasEnded = false
+  }
+  private let state = Locked(State())
+  private let limit: Duration
+
+  init(within limit: Duration) {
+    self.limit = limit
+  }
+
+  /// Begins to wait.
+  ///
+  /// - Parameter done: Gets the outcome, or why there is none, on any thread, once.
+  /// - Returns: By which `finish` knows it.
+  func begin(_ done: @escaping Done) -> UInt64 {
+    let deadline = ContinuousClock.now + limit
+    let (number, isOpen) = state.withLock { state in
+      let number = state.next
+      state.next += 1
+      guard !state.hasEnded else { return (number, false) }
+      state.waiting[number] = (done, deadline)
+      if state.watch == nil { state.watch = Task { await self.watch() } }
+      return (number, true)
+    }
+    if !isOpen { done(.failure(NATSBridgeError(.closed, "The bridge was closed, or does this no more."))) }
+    return number
+  }
+
+  var count: Int { state.withLock { $0.waiting.count } }
+
+  func isWaiting(_ number: UInt64) -> Bool { state.withLock { $0.waiting[number] != nil } }
+
+  /// The first outcome counts.
+  func finish(_ number: UInt64, _ outcome: Result<Outcome, any Error>) {
+    state.withLock { $0.waiting.removeValue(forKey: number) }?.done(outcome)
+  }
+
+  func end() {
+    let waiting = state.withLock { state in
+      state.hasEnded = true
+      state.watch?.cancel()
+      defer { state.waiting = [:] }
+      return state.waiting.values
+    }
+    for one in waiting { one.done(.failure(NATSBridgeError(.closed, "The bridge was closed, or does this no more."))) }
+  }
+
+  /// Runs while anything waits, and as long as the last that did might have.
+  private func watch() async {
+    while true {
+      let now = ContinuousClock.now
+      var late: [Done] = []
+      let next = state.withLock { state -> ContinuousClock.Instant? in
+        while state.oldest < state.next {
+          if let one = state.waiting[state.oldest] {
+            guard one.deadline <= now else { return one.deadline }
+            late.append(one.done)
+            state.waiting[state.oldest] = nil
+          }
+          state.oldest += 1
+        }
+        state.watch = nil
+        return nil
+      }
+      for done in late { done(.failure(EventWaitError.timedOut(limit))) }
+      guard let next, (try? await Task.sleep(until: next, clock: .continuous)) != nil else { return }
+    }
+  }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+// Requests of other machines, and to them, without tasks that wait. For packages that write
+// `@_spi(Bridge) import EventCore`; others do not see it.
+
+extension EventCentral {
+  /// Answers queries with a closure that may give the answer later: a task of its own calls it, one query at a time.
+  ///
+  /// - Parameter body: Gets the query, and a closure that gives the answer, once, from any thread. If that goes uncalled
+  ///   the requester hears that there is none.
+  @_spi(Bridge)
+  public func answerLater<Query: Eventable, Answer: Sendable>(
+    _ query: Query.Type, with answer: Answer.Type,
+    _ body: @escaping @Sendable (Query, _ give: @escaping @Sendable (Result<Answer, any Error>) -> Void) async -> Void
+  ) -> any EventListenerHandling {
+    AsyncListener.start(
+      EventRequest<Query, Answer>.self, nil, listener, HandlerInterest(.all, maximumAge: 0, customFilter: nil), .serial
+    ) { request, _ in
+      let ticket = request.ticket
+      await body(request.query) { ticket.give($0) }
+    }
+  }
+
+  /// Asks whoever answers queries of a type, and returns at once.
+  ///
+  /// - Parameter answered: Gets the first answer, or why there is none, on the thread that gives it, once.
+  @_spi(Bridge)
+  public func request<Query: Eventable, Answer: Sendable>(
+    _ query: Query, expecting answer: Answer.Type, priority: EventPriority,
+    answered: @escaping @Sendable (Result<Answer, any Error>) -> Void
+  ) {
+    let answers = RequestAnswers<Answer>(wanted: 1)
+    guard post(query, answers, priority) else { return answered(.failure(EventWaitError.nobodyAnswers)) }
+    answers.whenEnded { answered(answers.take().first ?? .failure(EventWaitError.unanswered)) }
+  }
+}
