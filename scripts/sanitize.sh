@@ -7,6 +7,9 @@
 # are not ours and are named below.
 #
 #   scripts/sanitize.sh [thread|address|undefined]...
+#
+# SANITIZE_PACKAGE names the folder of another package than the repository's, such as Bridges/NATS, and
+# SANITIZE_ARGUMENTS has more arguments of swift test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,7 +39,9 @@ run() { # NAME EXTRA...
   local name=$1
   shift
   echo "== $name"
-  scripts/test.sh --scratch-path ".build-$name" -Xswiftc -use-ld=lld "$@"
+  local package=${SANITIZE_PACKAGE:-.} more
+  read -ra more <<<"${SANITIZE_ARGUMENTS:-}"
+  scripts/test.sh --package-path "$package" --scratch-path "$package/.build-$name" -Xswiftc -use-ld=lld "$@" "${more[@]}"
 }
 
 for kind in "${@:-thread address undefined}"; do

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Copyright the EventCore authors
 #
-# What CI runs of the bridge, in one debug build: warnings as errors, the tests, the documentation, the example. Two to
-# four minutes on two cores.
+# What CI runs of the bridge, in one debug build: warnings as errors, the tests, the documentation, the example; and in
+# another one the suites under ThreadSanitizer that take seconds there. Four to six minutes on two cores.
+#
+# All of them under both sanitizers: SANITIZE_PACKAGE=Bridges/NATS SANITIZE_ARGUMENTS="--traits default"
+# scripts/sanitize.sh thread address.
 set -euo pipefail
 cd "$(dirname "$0")"
 # With tracing, which the tests alone need.
@@ -32,3 +35,7 @@ else
 fi
 
 DEMO_BUILD="${flags[*]}" ./demo.sh 4
+
+SANITIZE_PACKAGE=Bridges/NATS \
+  SANITIZE_ARGUMENTS="--traits default --filter Coordinator|Request|Tree|Loss|PublishSubscribe|Version --skip many|hundred|UnderKills|OfStream" \
+  ../../scripts/sanitize.sh thread

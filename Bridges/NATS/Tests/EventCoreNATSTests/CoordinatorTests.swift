@@ -48,8 +48,8 @@ private actor Machine {
   }
 
   private func make(_ decide: @escaping @Sendable (any CoordinateEvents) -> EventInterception) {
-    top = Desk { event in
-      self.preconditionIsolated()
+    top = Desk { [weak self] event in
+      self?.preconditionIsolated()
       return decide(event)
     }
     top.start()
@@ -60,12 +60,13 @@ private actor Machine {
   func forward(to parent: String, within limit: Duration = .seconds(60)) throws -> RemoteRegistration {
     try bridge.forwardUnhandled(
       of: top, to: parent, carrying: [Incident.self, Shift.self], within: limit
-    ) { event, answer in
-      self.preconditionIsolated()
+    ) { [weak self] event, answer in
+      guard let self else { return }
+      preconditionIsolated()
       switch answer {
-      case .success(let emission): self.log.append("\(event) \(emission)")
-      case .failure(let error as NATSBridgeError): self.log.append("\(event) \(error.reason)")
-      case .failure(let error): self.log.append("\(event) \(error)")
+      case .success(let emission): log.append("\(event) \(emission)")
+      case .failure(let error as NATSBridgeError): log.append("\(event) \(error.reason)")
+      case .failure(let error): log.append("\(event) \(error)")
       }
     }
   }
