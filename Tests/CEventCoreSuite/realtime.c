@@ -15,6 +15,8 @@
 
 #define KEY 1u
 #define RESERVE 3000u
+/* What a receiver may keep of free slots. */
+#define CACHED 1024u
 
 struct end {
 	struct evc_mailbox *mailbox;
@@ -307,8 +309,69 @@ static const char *first_takes(void)
 	return NULL;
 }
 
+struct mixed {
+	struct evc_router *router;
+	uint64_t count, urgent, sent_then;
+};
+
+/* When all but the last of each segment have come, sends what can be sent. */
+static bool send_when_urgent_are_done(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct mixed *mixed = context;
+	uint64_t number = 0;
+
+	(void)payload, (void)envelope, (void)owned;
+	if (++mixed->count != mixed->urgent)
+		return false;
+	while (evc_try_dispatch(mixed->router, KEY, EVC_LANE_STACK_LOWEST, &number, sizeof(number), 8, NULL) == EVC_OK)
+		mixed->sent_then++;
+	return false;
+}
+
+/* Pumps of one event and of many in turn: both keep slots until their segment is whole, but in one cache. */
+static const char *one_cache_alone(void)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .polled = true };
+	struct mixed mixed = { .count = 0 };
+	struct evc_subscription_options handler = {
+		.size = sizeof(handler), .context = &mixed, .deliver = send_when_urgent_are_done
+	};
+	struct evc_subscription *subscription;
+	struct evc_mailbox *mailbox;
+	uint64_t sent = 0, late;
+
+	EXPECT_OK(evc_router_create(&mixed.router));
+	EXPECT_OK(evc_mailbox_create(&options, &mailbox));
+	EXPECT_OK(evc_mailbox_add_subscription(mailbox, &handler, &subscription));
+	EXPECT_OK(evc_router_subscribe(mixed.router, KEY, subscription, 0, false));
+	EXPECT_STATUS(send(mixed.router, 1, NULL), EVC_WOULD_ALLOCATE);
+	EXPECT_OK(evc_reserve(RESERVE));
+	while (evc_try_dispatch(mixed.router, KEY, sent % 64 == 63 ? EVC_LANE_QUEUE_LOWEST : EVC_LANE_QUEUE_NORMAL, &sent,
+				sizeof(sent), 8, NULL) == EVC_OK)
+		sent++;
+	late = sent / 64;
+	mixed.urgent = sent - late;
+	for (uint64_t i = 0; i < mixed.urgent / 2; i++)
+		EXPECT_OK(evc_mailbox_pump(mailbox, 1));
+	EXPECT_STATUS(evc_mailbox_pump(mailbox, UINT64_MAX), EVC_EMPTY);
+#ifndef EVC_ADDRESS_SANITIZER
+	EXPECT(mixed.sent_then + late + CACHED >= RESERVE, "%llu sent while %llu were under way",
+	       (unsigned long long)mixed.sent_then, (unsigned long long)late);
+#endif
+	EXPECT_OK(evc_router_unsubscribe(mixed.router, KEY, subscription));
+	evc_mailbox_release(mailbox);
+	evc_router_destroy(mixed.router);
+	return NULL;
+}
+
+static const char *one_cache(void)
+{
+	return alone(one_cache_alone);
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D2 D5 a reserve is used again and again by posts that must not wait", used_again },
+	{ "D5 a receiver keeps one cache of slots, however it is pumped", one_cache },
 	{ "D4 D5 a post that must not wait reaches all receivers or none", all_or_none },
 	{ "D1 D5 a chain is posted by hand without waiting, or refused", by_hand },
 	{ "D12 the consumer of a polled mailbox is not put to sleep", nobody_sleeps },

@@ -50,10 +50,11 @@ enum evc_overflow {
 	 */
 	EVC_OVERFLOW_DROP_OLDEST,
 	/**
-	 * The post waits for places for `block_ns`, and is then refused; the time is one for all events of a batch, of
-	 * which those at the end are refused. A close ends the wait. The one policy under which a post waits. At most 16 places become free before the first waiting thread is woken; a consumer
-	 * that takes by hand and stops before the mailbox is empty may leave it asleep until its next take. A
-	 * post by the consumer itself, inside `evc_mailbox_enter` or a handler, is refused at once.
+	 * The post waits for places for `block_ns`, and is then refused; a close ends the wait. The events of a batch
+	 * have that time together, those of a balancer at each receiver, and if one is refused, so are those behind
+	 * it. The one policy under which a post waits. At most 16 places become free before the first waiting thread
+	 * is woken; a consumer that takes by hand and stops before the mailbox is empty may leave it asleep until its
+	 * next take. A post by the consumer itself, inside `evc_mailbox_enter` or a handler, is refused at once.
 	 */
 	EVC_OVERFLOW_BLOCK
 };
@@ -309,7 +310,7 @@ EVC_API enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox);
  *
  * Threads: any, one at a time, and not inside a handler of this mailbox; one pump must happen before the next
  * begins. After EVC_EMPTY, a pump that `wake` caused on another thread may begin before this call returns.
- * Progress: lock-free. Ownership: the caller's reference must outlive the call. Errors: EVC_INVALID_ARGUMENT.
+ * Progress: lock-free; the first call with a limit of 1 allocates, unless the mailbox is `polled`. Ownership: the caller's reference must outlive the call. Errors: EVC_INVALID_ARGUMENT.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit);
 

@@ -210,8 +210,11 @@ static enum evc_status pump_with_cache(struct evc_mailbox *mailbox, struct evc_s
 
 	if (by_hand == NULL) {
 		struct evc_return_cache returns = { 0 };
-		enum evc_status status = pump(mailbox, stretch, &returns);
+		enum evc_status status;
 
+		/* A receiver keeps one cache of slots, as evc_reserve says. */
+		evc_return_cache_flush(mailbox->by_hand);
+		status = pump(mailbox, stretch, &returns);
 		/* Another pump may be running by now: this cache is not the mailbox's. */
 		evc_return_cache_flush(&returns);
 		return status;

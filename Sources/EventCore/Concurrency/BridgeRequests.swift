@@ -16,9 +16,9 @@ extension EventCentral {
   ) -> any EventListenerHandling {
     AsyncListener.start(
       EventRequest<Query, Answer>.self, nil, listener, HandlerInterest(.all, maximumAge: 0, customFilter: nil), .serial
-    ) { request, _ in
+    ) { request, answerer in
       let ticket = request.ticket
-      await body(request.query) { ticket.give($0) }
+      await body(request.query) { ticket.give($0, by: answerer) }
     }
   }
 
@@ -30,8 +30,8 @@ extension EventCentral {
     _ query: Query, expecting answer: Answer.Type, priority: EventPriority,
     answered: @escaping @Sendable (Result<Answer, any Error>) -> Void
   ) {
-    let answers = RequestAnswers<Answer>(wanted: 1)
+    let answers = RequestAnswers<Answer>(to: Query.self, wanted: 1, orThrough: router)
     guard post(query, answers, priority) else { return answered(.failure(EventWaitError.nobodyAnswers)) }
-    answers.whenEnded { answered(answers.take().first ?? .failure(EventWaitError.unanswered)) }
+    answers.whenEnded { answered(answers.take().first?.result ?? .failure(EventWaitError.unanswered)) }
   }
 }

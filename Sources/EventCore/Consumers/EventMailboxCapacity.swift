@@ -58,7 +58,8 @@ public enum EventOverflowPolicy: Sendable, Equatable {
   /// `.latestOnly` events come before the others of their lane in such a mailbox.
   case dropOldest
   /// The dispatch waits for a place, up to a time, and is then refused. The end of the receiver ends the wait. Of
-  /// several events in one call each 64 share the time, and if one of them is refused, so are those behind it.
+  /// several events in one call each 64 share the time, and if one of them is refused, so are those behind it; in a
+  /// balanced pool the lock-free core gives the time to each thread's share of them.
   ///
   /// This is the one policy under which a dispatch waits (D5), and while it does, it reaches no further receiver; a
   /// scheduled event that waits holds up the schedules of its central. A dispatch by the receiver itself, in a

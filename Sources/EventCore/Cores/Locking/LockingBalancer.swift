@@ -53,9 +53,11 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
         if entry.timed, record.header.pointee.time == 0 {
           record.header.pointee.time = chooser.clock?.now ?? monotonicNanoseconds()
         }
-        // A post of its own: that one thread is full says nothing about the next.
+        // A post of its own, in the time of the whole: that one thread is full says nothing about the next.
         var own = LockingPost(drop: post.drop)
+        own.deadline = post.deadline
         let fate = entry.sink._withUnsafeGuaranteedRef { $0.place(record, &own) }
+        post.deadline = own.deadline
         switch fate {
         case .accepted, .superseded: return fate
         case .displacing, .dropped, .refused:
