@@ -7,6 +7,9 @@
 #include "swift_runtime.h"
 
 #include <stddef.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 /* Declared in the runtime's HeapObject.h; part of the stable binary interface on Apple's systems. */
 extern void *swift_tryRetain(void *object);
@@ -14,4 +17,16 @@ extern void *swift_tryRetain(void *object);
 bool swift_runtime_try_retain(void *object)
 {
 	return swift_tryRetain(object) != NULL;
+}
+
+bool swift_runtime_ticks_are_steady(void)
+{
+#ifdef __x86_64__
+    /* The "invariant TSC" of Intel's and AMD's manuals. */
+    unsigned a, b, c, d;
+
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8) != 0;
+#else
+    return false;
+#endif
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Functions of the Swift runtime and of the compiler that the language does not offer.
+ * Functions of the Swift runtime, the compiler and the processor that the language does not offer.
  */
 #ifndef EVENTCORE_SWIFT_RUNTIME_H
 #define EVENTCORE_SWIFT_RUNTIME_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /**
  * Adds a strong reference to a Swift object, unless the object is ending or has ended.
@@ -31,5 +32,27 @@ static inline void swift_runtime_prefetch_for_write(const void *address)
 {
     __builtin_prefetch(address, 1);
 }
+
+/**
+ * The processor's counter of ticks: half the price of a look at the clock, and not ordered with what is around it.
+ * 0 on processors other than x86-64.
+ *
+ * Threads: any. Progress: wait-free.
+ */
+static inline uint64_t swift_runtime_ticks(void)
+{
+#ifdef __x86_64__
+    return __builtin_ia32_rdtsc();
+#else
+    return 0;
+#endif
+}
+
+/**
+ * True if the counter of ticks has one rate at all times, whatever the processor's pace and sleep.
+ *
+ * Threads: any. Progress: wait-free.
+ */
+bool swift_runtime_ticks_are_steady(void);
 
 #endif

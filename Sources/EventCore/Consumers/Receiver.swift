@@ -267,20 +267,23 @@ final class Receiver: @unchecked Sendable {
         let dispatched = envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self)
         let counts = list.pointee.counts.memory + HandledCounts.delivered
         let before = counts.pointee.load(ordering: .relaxed)
-        let begin = instruments.now
-        let waited = begin &- min(begin, dispatched)
+        let thread = instruments.thread
+        let begin = thread._withUnsafeGuaranteedRef { instruments.now($0, after: dispatched) }
+        let waited = begin &- dispatched
         consumer.probe.willHandle(key, at: begin)
         let signpost: Signposts.Handling? =
           isMarked && instruments.trace != nil
           ? Signposts.beginHandling(key, at: consumer.probe, waited: waited) : nil
         let moved = deliverUnmeasured(payload, envelope, owned: owned)
         Signposts.endHandling(signpost)
-        let end = instruments.now
+        let end = thread._withUnsafeGuaranteedRef { instruments.now($0, after: begin) }
         consumer.probe.didHandle()
         if isMarked, counts.pointee.load(ordering: .relaxed) != before {
           probe.withValue { probe in
             probe.record(waiting: waited, handling: end &- begin)
-            instruments.trace(probe, from: begin, to: end, dispatched: dispatched)
+            thread._withUnsafeGuaranteedRef {
+              instruments.trace(probe, from: begin, waited: waited, handled: end &- begin, $0)
+            }
           }
         }
         if end &- begin >= limit { instruments.report(consumer, key, took: end &- begin) }

@@ -59,6 +59,7 @@ final class InstrumentedThread: @unchecked Sendable {
     /// Where the thread writes, and the trace of which that is a part.
     var chunk: TraceChunk?
     var trace: UInt64 = 0
+    var clock = TickClock()
   }
   /// A pointer, since a class's property would be checked for exclusive access each time.
   private let state: UnsafeMutablePointer<State>
@@ -81,6 +82,10 @@ final class InstrumentedThread: @unchecked Sendable {
     state.deinitialize(count: 1)
     state.deallocate()
   }
+
+  /// The time as this thread measures it: not before one that has passed.
+  @inline(__always)
+  func now(after time: UInt64 = 0) -> UInt64 { state.pointee.clock.now(after: time) }
 
   /// The count for a type, a source and a central.
   @inline(__always)

@@ -108,33 +108,44 @@ final class Instruments: Sendable {
   /// Counts a dispatch, on its thread. `isTimed`: a handler needs the time.
   func note(_ key: UInt, _ events: Int, isTimed: Bool) -> Note {
     guard key != jobs else { return Note(time: isTimed ? now : 0) }
-    return threads.kept(or: { InstrumentedThread(forgetTallies) })._withUnsafeGuaranteedRef { thread in
+    return thread._withUnsafeGuaranteedRef { thread in
       let every = sampling.load(ordering: .relaxed)
       return thread.count(key, source(), self)._withUnsafeGuaranteedRef { count in
         guard count.add(events, every) else { return Note(time: isTimed ? now : 0, tally: count.tally) }
-        return Note(time: noteMeasured(key, thread), isMeasured: true, tally: count.tally)
+        return Note(time: noteMeasured(key, thread, isTimed: isTimed), isMeasured: true, tally: count.tally)
       }
     }
   }
 
   @inline(never)
-  private func noteMeasured(_ key: UInt, _ thread: InstrumentedThread) -> UInt64 {
-    let time = now
+  private func noteMeasured(_ key: UInt, _ thread: InstrumentedThread, isTimed: Bool) -> UInt64 {
+    // Handlers are given what the clock itself shows.
+    let time = clock?.now ?? (isTimed ? monotonicNanoseconds() : thread.now())
     trace?._withUnsafeGuaranteedRef {
       Signposts.noteDispatch(key)
-      $0.append(TraceRecord(key: key, probe: nil, begin: time, end: time, dispatched: time), thread, source)
+      $0.append(.dispatch(of: key, at: time), thread, source)
     }
     return time
   }
 
+  /// What the calling thread keeps, until it ends.
+  @inline(__always)
+  var thread: Unmanaged<InstrumentedThread> { threads.kept(or: { InstrumentedThread(forgetTallies) }) }
+
+  /// The time as that thread measures it, not before one that has passed.
+  @inline(__always)
+  func now(_ thread: InstrumentedThread, after time: UInt64) -> UInt64 {
+    clock.map { max(time, $0.now) } ?? thread.now(after: time)
+  }
+
   /// Adds the handling of an event to the trace, if there is one. The consumer's thread.
-  func trace(_ probe: ReceiverProbe, from begin: UInt64, to end: UInt64, dispatched: UInt64) {
+  @inline(__always)
+  func trace(
+    _ probe: ReceiverProbe, from begin: UInt64, waited: UInt64, handled: UInt64, _ thread: InstrumentedThread
+  ) {
     trace?._withUnsafeGuaranteedRef { trace in
       trace.keep(probe)
-      threads.kept(or: { InstrumentedThread(forgetTallies) })._withUnsafeGuaranteedRef {
-        trace.append(
-          TraceRecord(key: probe.key, probe: .passUnretained(probe), begin: begin, end: end, dispatched: dispatched), $0, source)
-      }
+      trace.append(.handling(by: probe, from: begin, waited: waited, handled: handled), thread, source)
     }
   }
 

@@ -3,24 +3,49 @@
 
 import Synchronization
 
-/// A dispatch, or the handling of an event at one receiver.
+/// A dispatch, or the handling of an event at one receiver. Four words, which are passed in registers.
 struct TraceRecord {
-  let key: UInt
-  /// Nil for a dispatch. `TraceBuffer` retains it.
-  let probe: Unmanaged<ReceiverProbe>?
+  /// The event's key, or the address of a `ReceiverProbe` plus 1, which `TraceBuffer` retains. Both addresses are even.
+  fileprivate let what: UInt
   let begin: UInt64
-  let end: UInt64
+  /// Of a handling: for how long the event waited before, and for how long it was handled.
+  let waited: UInt64
+  let handled: UInt64
+
+  static func dispatch(of key: UInt, at time: UInt64) -> Self {
+    Self(what: key, begin: time, waited: 0, handled: 0)
+  }
+
+  static func handling(by probe: ReceiverProbe, from begin: UInt64, waited: UInt64, handled: UInt64) -> Self {
+    Self(what: address(of: probe) + 1, begin: begin, waited: waited, handled: handled)
+  }
+
+  static func address(of probe: ReceiverProbe) -> UInt {
+    UInt(bitPattern: Unmanaged.passUnretained(probe).toOpaque())
+  }
+
+  /// Nil for a handling.
+  var key: UInt? { what & 1 == 0 ? what : nil }
+  /// The address of the probe of a handling.
+  var probe: UInt { what - 1 }
   /// When the event was dispatched, which ties the two together.
-  let dispatched: UInt64
+  var dispatched: UInt64 { begin - waited }
 }
 
 /// A part of what one thread has done, or one receiver of a deterministic central. The thread appends; any thread reads
 /// what is complete.
+///
+/// Memory costs more than anything else here, since a new page takes a microsecond: a dispatch takes two words, and a
+/// handling three as long as neither of its times is beyond four seconds, or else four.
 final class TraceChunk: @unchecked Sendable {
-  // `records` is written before `count`.
+  // `words` is written before `written`.
   static let capacity = 1024
-  private let records = UnsafeMutablePointer<TraceRecord>.allocate(capacity: TraceChunk.capacity)
-  private let count = Atomic<Int>(0)
+  private let words = UnsafeMutablePointer<UInt64>.allocate(capacity: 4 * TraceChunk.capacity)
+  /// How many words are written, and 2^32 for each record.
+  private let written = Atomic<UInt64>(0)
+  private static let record: UInt64 = 1 << 32
+  /// Of `what`: neither of the times fits into half a word.
+  private static let isLong: UInt64 = 2
   let thread: UInt
   let name: String
 
@@ -29,23 +54,47 @@ final class TraceChunk: @unchecked Sendable {
   }
 
   deinit {
-    records.deallocate()
+    words.deallocate()
   }
 
   /// False if it is full. The chunk's thread.
   @inline(__always)
   func append(_ record: TraceRecord) -> Bool {
-    let count = count.load(ordering: .relaxed)
-    guard count < Self.capacity else { return false }
-    (records + count).initialize(to: record)
+    let written = written.load(ordering: .relaxed)
+    guard written < UInt64(Self.capacity) * Self.record else { return false }
+    let next = words + Int(truncatingIfNeeded: written % Self.record)
+    var length: UInt64 = 2
+    next[0] = UInt64(record.what)
+    next[1] = record.begin
+    if record.key == nil {
+      length = 3
+      next[2] = record.waited << 32 | record.handled
+      if (record.waited | record.handled) >> 32 != 0 {
+        length = 4
+        next[0] |= Self.isLong
+        (next[2], next[3]) = (record.waited, record.handled)
+      }
+    }
     // Releasing, pairs with `all`.
-    self.count.store(count + 1, ordering: .releasing)
+    self.written.store(written + Self.record + length, ordering: .releasing)
     return true
   }
 
-  var all: UnsafeBufferPointer<TraceRecord> {
+  var all: [TraceRecord] {
     // Acquiring: the records before their number.
-    UnsafeBufferPointer(start: records, count: count.load(ordering: .acquiring))
+    let count = Int(written.load(ordering: .acquiring) / Self.record)
+    var next = words
+    return (0..<count).map { _ in
+      let (what, begin) = (UInt(next[0] & ~Self.isLong), next[1])
+      guard what & 1 != 0 else {
+        next += 2
+        return .dispatch(of: what, at: begin)
+      }
+      let isLong = next[0] & Self.isLong != 0
+      defer { next += isLong ? 4 : 3 }
+      let (waited, handled) = isLong ? (next[2], next[3]) : (next[2] >> 32, next[2] % Self.record)
+      return TraceRecord(what: what, begin: begin, waited: waited, handled: handled)
+    }
   }
 }
 

@@ -22,6 +22,10 @@ struct TracingTests {
       let dur: Double?
       let id: String?
       let bp: String?
+      let args: Arguments?
+    }
+    struct Arguments: Decodable {
+      let waited_us: Double?
     }
     func all(_ phase: String, _ category: String? = nil) -> [Slice] {
       traceEvents.filter { $0.ph == phase && (category == nil || $0.cat == category) }
@@ -83,6 +87,62 @@ struct TracingTests {
       #expect(try dispatches.contains(#require(start.ts)) && handlings.contains(#require(end.ts)))
     }
     #expect(try read(tracing).0 == .init())
+  }
+
+  @Test("a handler never begins before its dispatch, nor ends before what it dispatches", arguments: cores)
+  func causal(core: EventCentral.Core) throws {
+    let central = EventCentral(core: core)
+    let threads = (0..<2).map { EventThread(on: central, name: "worker \($0)") }
+    let (end, done) = (monotonicNanoseconds() + 60_000_000, DispatchSemaphore(value: 0))
+    // From thread to thread and back, for so long that the threads do without looks at the clock.
+    let hop: @Sendable (Int) -> Void = { number in
+      if monotonicNanoseconds() < end { Step(number: number + 1).queue(on: central) } else { done.signal() }
+    }
+    for (parity, thread) in threads.enumerated() {
+      thread.addEventCallback { (step: Step) in if step.number % 2 == parity { hop(step.number) } }
+    }
+    let tracing = central.startTracing()
+    hop(-1)
+    done.wait()
+    for thread in threads { #expect(thread.drain()) }
+    let (summary, file) = try read(tracing)
+    #expect(summary.handlings == 2 * summary.dispatches && summary.lost == 0)
+    let handlers = file.all("X", "handler")
+    for (start, end) in zip(file.all("s"), file.all("f")) {
+      #expect(try #require(start.ts) <= #require(end.ts))
+    }
+    // What a handler dispatches lies within it, and so each of the chain after the one before.
+    let times = try file.all("X", "dispatch").map { (tid: $0.tid, ts: try #require($0.ts)) }
+    let slices = try Dictionary(grouping: handlers) { $0.tid }.mapValues { slices in
+      try slices.map { (begin: try #require($0.ts), end: try #require($0.ts) + (try #require($0.dur)) + 0.0005) }
+        .sorted { $0.begin < $1.begin }
+    }
+    for dispatch in times {
+      guard let slices = slices[dispatch.tid] else { continue }
+      let index = slices.partitioningIndex { $0.begin > dispatch.ts }
+      #expect(index > 0 && dispatch.ts <= slices[index - 1].end)
+    }
+  }
+
+  @Test("waits and handlings of more than four seconds are written as they were", arguments: cores)
+  func long(core: EventCentral.Core) throws {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock)
+    let pump = EventPump(on: central)
+    pump.addEventCallback { (step: Step) in clock.advance(by: .seconds(step.number)) }
+    let tracing = central.startTracing()
+    for (waited, handled) in [(5, 1), (1, 6), (4, 4), (5, 5)] {
+      Step(number: handled).queue(on: central)
+      clock.advance(by: .seconds(waited))
+      pump.run()
+    }
+    let (summary, file) = try read(tracing)
+    #expect(summary == .init(dispatches: 4, handlings: 4, lost: 0))
+    let handlers = file.all("X", "handler")
+    #expect(handlers.map { $0.args?.waited_us } == [5_000_000, 1_000_000, 4_000_000, 5_000_000])
+    #expect(handlers.map(\.dur) == [1_000_000, 6_000_000, 4_000_000, 5_000_000])
+    #expect(zip(file.all("s"), file.all("X", "dispatch")).allSatisfy { $0.ts == $1.ts })
+    #expect(zip(file.all("f"), handlers).allSatisfy { $0.ts == $1.ts })
   }
 
   @Test("sampled: one of so many events, with its handlings and arrows", arguments: cores)
@@ -251,5 +311,17 @@ struct TracingTests {
       withExtendedLifetime((first, second)) {}
     }
     expectMessage(result, "A central has one trace at a time, and this one is being traced: finish that one first")
+  }
+}
+
+extension Array {
+  /// The first index from which on a condition holds, which holds for no element before it.
+  fileprivate func partitioningIndex(where holds: (Element) -> Bool) -> Int {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if holds(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
   }
 }
