@@ -5,6 +5,8 @@ import Synchronization
 
 /// What observes one central: who looks on, and what for; and the receivers and threads that count.
 ///
+/// One file, though long: who looks on is written in one place, and read by each dispatch and each receiver.
+///
 /// While somebody looks on, the central's routers tell it of dispatches (`note`) or count them themselves, and its
 /// receivers count in their probes. Both begin and end with an event: whatever is dispatched after `change` has returned
 /// is counted. Some events are marked, and those the receivers also measure (`Receiver.deliverMeasured`).
