@@ -78,7 +78,7 @@
 
     mutating func record(_ reading: MetricsReading, _ factory: any MetricsFactory) {
       // What has ended keeps its metrics for one look more, for backends that are asked from time to time.
-      guard !reading.hasEnded || zip(reading.counts, counts).contains(where: >) else { return destroy() }
+      guard !reading.hasEnded || hasNews(reading) else { return destroy() }
       let current = metrics ?? Self.make(reading.name, factory)
       metrics = current
       for (index, count) in reading.counts.enumerated() where count > counts[index] {
@@ -94,23 +94,35 @@
           + running.components.attoseconds / 1_000_000_000
         timer(TimerKey(label: "handler_running"), reading.name, factory).recordNanoseconds(nanoseconds)
       }
-      for handled in reading.types {
-        record(handled.waitingTime, TimerKey(label: "waiting_time", event: handled.type), reading.name, factory)
-        record(handled.handlingTime, TimerKey(label: "handling_time", event: handled.type), reading.name, factory)
+      for (key, histogram) in Self.times(of: reading) {
+        let growth = growth(of: histogram, key)
+        guard growth.count > 0 else { continue }
+        // Each bucket keeps its highest count, as the counters do.
+        times[key, default: EventHistogram()] = times[key, default: EventHistogram()] + growth
+        let timer = timer(key, reading.name, factory)
+        growth.forEach { nanoseconds, count in
+          for _ in 0..<count { timer.recordNanoseconds(Int64(clamping: nanoseconds)) }
+        }
       }
     }
 
-    /// Records each time that the histogram has and its last reading had not.
-    private mutating func record(
-      _ histogram: EventHistogram, _ key: TimerKey, _ name: String, _ factory: any MetricsFactory
-    ) {
-      let last = times[key] ?? EventHistogram()
-      guard histogram.count > last.count else { return }
-      times[key] = histogram
-      let timer = timer(key, name, factory)
-      histogram.forEach(since: last) { nanoseconds, count in
-        for _ in 0..<count { timer.recordNanoseconds(Int64(clamping: nanoseconds)) }
+    private static func times(of reading: MetricsReading) -> [(TimerKey, EventHistogram)] {
+      reading.types.flatMap { handled in
+        [
+          (TimerKey(label: "waiting_time", event: handled.type), handled.waitingTime),
+          (TimerKey(label: "handling_time", event: handled.type), handled.handlingTime),
+        ]
       }
+    }
+
+    /// The times that were not recorded yet.
+    private func growth(of histogram: EventHistogram, _ key: TimerKey) -> EventHistogram {
+      histogram.growth(since: times[key] ?? EventHistogram())
+    }
+
+    private func hasNews(_ reading: MetricsReading) -> Bool {
+      zip(reading.counts, counts).contains(where: >)
+        || Self.times(of: reading).contains { key, histogram in growth(of: histogram, key).count > 0 }
     }
 
     private mutating func timer(_ key: TimerKey, _ name: String, _ factory: any MetricsFactory) -> Timer {

@@ -67,14 +67,21 @@ public struct EventHistogram: Sendable, Equatable, Codable, CustomStringConverti
     note(nanoseconds, nanoseconds, Double(nanoseconds))
   }
 
-  /// For EventCoreMetrics: the durations that were added since an earlier reading, each at the upper end of its bucket,
-  /// and how often.
-  package func forEach(since earlier: EventHistogram, _ body: (_ nanoseconds: UInt64, _ count: UInt64) -> Void) {
+  /// For EventCoreMetrics: the durations that were added since an earlier reading.
+  package func growth(since earlier: EventHistogram) -> EventHistogram {
     let counted = Dictionary(uniqueKeysWithValues: earlier.buckets.map { ($0.index, $0.count) })
+    var growth = EventHistogram()
     for bucket in buckets {
       let before = counted[bucket.index] ?? 0
-      if bucket.count > before { body(Swift.min(HistogramLayout.end(of: bucket.index), largest), bucket.count - before) }
+      if bucket.count > before { growth.add(bucket.count - before, at: bucket.index) }
     }
+    growth.note(smallest, largest, 0)
+    return growth
+  }
+
+  /// For EventCoreMetrics: each duration, at the upper end of its bucket, and how often it was recorded.
+  package func forEach(_ body: (_ nanoseconds: UInt64, _ count: UInt64) -> Void) {
+    for bucket in buckets { body(Swift.min(HistogramLayout.end(of: bucket.index), largest), bucket.count) }
   }
 
   /// Both together: each duration counts as often as in the two.

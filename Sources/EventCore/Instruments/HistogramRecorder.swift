@@ -25,10 +25,11 @@ final class HistogramRecorder: Sendable {
   }
 
   func record(_ nanoseconds: UInt64) {
-    add(1, to: counts[HistogramLayout.index(of: nanoseconds)])
-    add(nanoseconds, to: sum)
+    // The bounds first, so that a reader that finds the duration mostly finds them, too.
     if nanoseconds < smallest.load(ordering: .relaxed) { smallest.store(nanoseconds, ordering: .relaxed) }
     if nanoseconds > largest.load(ordering: .relaxed) { largest.store(nanoseconds, ordering: .relaxed) }
+    add(nanoseconds, to: sum)
+    add(1, to: counts[HistogramLayout.index(of: nanoseconds)])
   }
 
   private func add(_ more: UInt64, to number: borrowing Atomic<UInt64>) {

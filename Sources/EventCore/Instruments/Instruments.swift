@@ -194,24 +194,27 @@ final class Instruments: Sendable {
   }
 
   /// The receivers, by age.
-  var receivers: [any Instrumented] {
-    state.withLock { $0.receivers.sorted { $0.key < $1.key }.compactMap { $0.value.receiver } }
+  var receivers: [any Instrumented] { receiversAndEnded.receivers }
+
+  /// As of one moment, so that none is in both. (One that is just being freed may be in neither.)
+  private var receiversAndEnded: (receivers: [any Instrumented], ended: [String: ReceiverReading]) {
+    state.withLock { state in
+      (state.receivers.sorted { $0.key < $1.key }.compactMap { $0.value.receiver }, state.ended)
+    }
   }
 
   /// What all receivers have done, by age, and those that have ended, by name.
   var readings: [(name: String, hasEnded: Bool, reading: ReceiverReading)] {
-    // As of one moment, so that none is in both.
-    let (receivers, ended) = state.withLock { ($0.receivers, $0.ended) }
-    return receivers.sorted { $0.key < $1.key }
-      .compactMap { $0.value.receiver.map { ($0.probe.label, false, $0.reading) } }
+    let (receivers, ended) = receiversAndEnded
+    return receivers.map { ($0.probe.label, false, $0.reading) }
       + ended.sorted { $0.key < $1.key }.map { ($0.key, true, $0.value) }
   }
 
   /// The same for each name, those that have ended together with the others.
   var readingsByName: [(name: String, hasEnded: Bool, reading: ReceiverReading)] {
-    let (receivers, ended) = state.withLock { ($0.receivers, $0.ended) }
+    let (receivers, ended) = receiversAndEnded
     var sums = ended.mapValues { (hasEnded: true, reading: $0) }
-    for receiver in receivers.values.compactMap(\.receiver) {
+    for receiver in receivers {
       let (name, reading) = (receiver.probe.name, receiver.reading)
       sums[name] = (false, sums[name].map { $0.reading + reading } ?? reading)
     }

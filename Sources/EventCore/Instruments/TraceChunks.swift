@@ -39,8 +39,9 @@ struct TraceRecord {
 /// handling three as long as neither of its times is beyond four seconds, or else four.
 final class TraceChunk: @unchecked Sendable {
   // `words` is written before `written`.
-  static let capacity = 1024
-  private let words = UnsafeMutablePointer<UInt64>.allocate(capacity: 4 * TraceChunk.capacity)
+  /// How many records it may have.
+  let capacity: Int
+  private let words: UnsafeMutablePointer<UInt64>
   /// How many words are written, and 2^32 for each record.
   private let written = Atomic<UInt64>(0)
   private static let record: UInt64 = 1 << 32
@@ -49,8 +50,9 @@ final class TraceChunk: @unchecked Sendable {
   let thread: UInt
   let name: String
 
-  init(thread: UInt = currentThreadNumber(), name: String = currentThreadName()) {
-    (self.thread, self.name) = (thread, name)
+  init(thread: UInt = currentThreadNumber(), name: String = currentThreadName(), capacity: Int = 1024) {
+    (self.thread, self.name, self.capacity) = (thread, name, capacity)
+    words = .allocate(capacity: 4 * capacity)
   }
 
   deinit {
@@ -61,7 +63,7 @@ final class TraceChunk: @unchecked Sendable {
   @inline(__always)
   func append(_ record: TraceRecord) -> Bool {
     let written = written.load(ordering: .relaxed)
-    guard written < UInt64(Self.capacity) * Self.record else { return false }
+    guard written < UInt64(capacity) * Self.record else { return false }
     let next = words + Int(truncatingIfNeeded: written % Self.record)
     var length: UInt64 = 2
     next[0] = UInt64(record.what)
@@ -109,13 +111,22 @@ final class TraceBuffer: Sendable {
     var tracks: [UInt: TraceChunk] = [:]
     var probes: [ReceiverProbe] = []
     var isOver = false
+    /// For how many more records there may be chunks.
+    var room: Int
+
+    /// False if the trace is over or full.
+    mutating func add(_ chunk: TraceChunk) -> Bool {
+      guard !isOver, room >= chunk.capacity else { return false }
+      room -= chunk.capacity
+      chunks.append(chunk)
+      return true
+    }
   }
-  private let state = Guarded(State())
+  private let state: Guarded<State>
   let number: UInt64
   let start: UInt64
   /// That of a deterministic central; nil for others.
   let seed: UInt64?
-  private let mostChunks: Int
   private let lost = Atomic<Int>(0)
   private let isFull = Atomic<Bool>(false)
 
@@ -124,7 +135,8 @@ final class TraceBuffer: Sendable {
   init(start: UInt64, limit: Int, seed: UInt64?) {
     number = Self.count.wrappingAdd(1, ordering: .relaxed).newValue
     (self.start, self.seed) = (start, seed)
-    mostChunks = max(1, limit / TraceChunk.capacity)
+    // One chunk at least.
+    state = Guarded(State(room: max(1024, limit)))
   }
 
   /// Appends to the part of the calling thread; in a deterministic central to that of the receiver whose handler runs.
@@ -144,11 +156,7 @@ final class TraceBuffer: Sendable {
     }
     let chunk = TraceChunk()
     _ = chunk.append(record)
-    let hasRoom = state.withLock { state in
-      guard !state.isOver, state.chunks.count < mostChunks else { return false }
-      state.chunks.append(chunk)
-      return true
-    }
+    let hasRoom = state.withLock { $0.add(chunk) }
     if hasRoom {
       thread.setChunk(chunk, of: number)
     } else {
@@ -162,10 +170,10 @@ final class TraceBuffer: Sendable {
     let track = UInt(receiver?.number ?? 0)
     let isWritten = state.withLock { state in
       if state.tracks[track]?.append(record) == true { return true }
-      guard !state.isOver, state.chunks.count < mostChunks else { return false }
-      let chunk = TraceChunk(thread: track, name: receiver?.label ?? "outside")
+      // Small, since there may be many receivers.
+      let chunk = TraceChunk(thread: track, name: receiver?.label ?? "outside", capacity: 64)
+      guard state.add(chunk) else { return false }
       state.tracks[track] = chunk
-      state.chunks.append(chunk)
       return chunk.append(record)
     }
     if !isWritten { lost.wrappingAdd(1, ordering: .relaxed) }

@@ -302,6 +302,19 @@ struct TracingTests {
     pump.cancel()
   }
 
+  @Test("a deterministic central has room for many receivers", arguments: cores)
+  func manyReceivers(core: EventCentral.Core) throws {
+    let world = EventCentral(deterministic: 1, core: core)
+    let pumps = (0..<100).map { _ in EventPump(on: world) }
+    for pump in pumps { pump.addEventCallback { (_: Step) in } }
+    // The limit is one for all records, whoever's they are.
+    let tracing = world.startTracing(limit: 8_192)
+    Step().queue(on: world)
+    for pump in pumps { pump.run() }
+    #expect(try read(tracing).0 == .init(dispatches: 1, handlings: 100, lost: 0))
+    for pump in pumps { pump.cancel() }
+  }
+
   @Test("D12: a second trace of a central traps")
   func trap() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
