@@ -266,16 +266,22 @@ struct HandlerTests {
       }
     }
     struct Last: Eventable { let parting: Parting }
-    let thread = EventThread(on: EventCentral(core: core))
-    let last = Guarded<(any EventListenerHandling)?>(nil)
-    let done = Gate()
-    // A handler with a time is called in the general way on both cores.
-    let handle = thread.addEventCallback { (_: Last, _: EventPriority, _: DispatchTime) in }
-    last.withLock { $0 = handle }
-    thread.queueEvent(Last(parting: Parting(last, done)))
-    #expect(done.pass())
-    #expect(!handle.isActive)
-    thread.cancel()
+    // Plain ones take the short way, alone and in a batch; one with a time the general one.
+    for (isTimed, batch) in [(true, 1), (false, 1), (false, 3)] {
+      let central = EventCentral(core: core)
+      let thread = EventThread(on: central)
+      let last = Guarded<(any EventListenerHandling)?>(nil)
+      let done = Gate()
+      let handle =
+        isTimed
+        ? thread.addEventCallback { (_: Last, _: EventPriority, _: DispatchTime) in }
+        : thread.addEventCallback { (_: Last) in }
+      last.withLock { $0 = handle }
+      (0..<batch).map { _ in Last(parting: Parting(last, done)) }.queue(on: central)
+      for _ in 0..<batch { #expect(done.pass()) }
+      #expect(!handle.isActive)
+      thread.cancel()
+    }
   }
 
   @Test("D1: an event that a removed callback dispatches as it is freed comes in its turn", arguments: cores)
