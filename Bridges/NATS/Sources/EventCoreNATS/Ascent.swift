@@ -16,7 +16,7 @@ final class Ascent: Sendable {
   /// The parents that the event has reached, this machine's as the last. What coordinators emit meanwhile has them too.
   let passed: [String]
   private struct State {
-    var held: (top: ObjectIdentifier, send: Onward)?
+    var held: (top: ObjectIdentifier, type: ObjectIdentifier, send: Onward)?
     var isOver = false
   }
   private let state = Locked(State())
@@ -33,9 +33,11 @@ final class Ascent: Sendable {
       defer { state.held = nil }
       return state.held
     }
-    // What the top has passed on last is the event itself, unless somebody has stopped it: then that is another one,
-    // which an interceptor has emitted.
-    if result == .unhandled, let held, held.top == ObjectIdentifier(top) { return held.send(reply) }
+    // What the top has passed on last is the event itself, unless somebody has stopped it, or the top passes on no such
+    // events: then that is another one, which an interceptor has emitted.
+    if result == .unhandled, let held, held.top == ObjectIdentifier(top), held.type == ObjectIdentifier(E.self) {
+      return held.send(reply)
+    }
     held?.send(nil)
     reply.give(.success(result))
   }
@@ -43,10 +45,10 @@ final class Ascent: Sendable {
   /// Holds what is to be passed on until it is known whose answer it brings; sends what it has held before.
   ///
   /// - Returns: False if the climb is over, as in a task that an interceptor has started.
-  func hold(_ top: ObjectIdentifier, _ send: @escaping Onward) -> Bool {
+  func hold<E>(_ type: E.Type, at top: ObjectIdentifier, _ send: @escaping Onward) -> Bool {
     let (isHeld, before) = state.withLock { state in
       guard !state.isOver else { return (false, Onward?.none) }
-      defer { state.held = (top, send) }
+      defer { state.held = (top, ObjectIdentifier(E.self), send) }
       return (true, state.held?.send)
     }
     before?(nil)

@@ -209,7 +209,7 @@ private struct ForwardEntry: Sendable {
           requests.finish(number, .failure(NATSBridgeError(.other, "The outbox of the bridge is full, or has ended.")))
         }
       }
-      if Ascent.current?.hold(top, send) != true { send(nil) }
+      if Ascent.current?.hold(E.self, at: top, send) != true { send(nil) }
       return true
     }
   }

@@ -57,9 +57,12 @@ private actor Machine {
   }
 
   @discardableResult
-  func forward(to parent: String, within limit: Duration = .seconds(60)) throws -> RemoteRegistration {
+  func forward(
+    to parent: String, within limit: Duration = .seconds(60),
+    carrying types: [any (CoordinateEvents & RemoteEvent).Type] = [Incident.self, Shift.self]
+  ) throws -> RemoteRegistration {
     try bridge.forwardUnhandled(
-      of: top, to: parent, carrying: [Incident.self, Shift.self], within: limit
+      of: top, to: parent, carrying: types, within: limit
     ) { [weak self] event, answer in
       guard let self else { return }
       preconditionIsolated()
@@ -280,7 +283,7 @@ private actor Machine {
     try await plant.forward(to: "company")
     await plant.interceptBelow { event, emit in
       guard case .smoke(let number) = event else { return .pass }
-      emit(.leak(pipe: "\(number)"))
+      emit(Incident.leak(pipe: "\(number)"))
       return number == 1 ? .handled : .pass
     }
     let hall = try await Machine(server)
@@ -291,6 +294,26 @@ private actor Machine {
       await plant.log.entries(atLeast: 3) == [
         #"leak(pipe: "1") handled"#, #"leak(pipe: "2") handled"#, "smoke(2) unhandled",
       ])
+    for machine in [hall, plant, company] { machine.bridge.close() }
+  }
+
+  @Test("an event that the parent does not pass on gets no answer to one that an interceptor has emitted meanwhile")
+  func nestedOnly() async throws {
+    let server = try ServerProcess()
+    let company = try await Machine(server) { _ in .handled }
+    try await company.answer(as: "company")
+    let plant = try await Machine(server)
+    try await plant.answer(as: "plant")
+    try await plant.forward(to: "company", carrying: [Shift.self])
+    await plant.interceptBelow { _, emit in
+      emit(Shift.began)
+      return .pass
+    }
+    let hall = try await Machine(server)
+    try await hall.forward(to: "plant")
+    await hall.emit(Incident.smoke(1))
+    #expect(await hall.log.entries(atLeast: 1) == ["smoke(1) unhandled"])
+    #expect(await plant.log.entries(atLeast: 1) == ["began handled"])
     for machine in [hall, plant, company] { machine.bridge.close() }
   }
 
@@ -358,7 +381,7 @@ private actor Machine {
 extension Machine {
   /// Adds an interceptor to the desk that is asked first.
   fileprivate func interceptBelow(
-    _ body: @escaping @Sendable (_ event: Incident, _ emit: (Incident) -> Void) -> EventInterception
+    _ body: @escaping @Sendable (_ event: Incident, _ emit: (any CoordinateEvents) -> Void) -> EventInterception
   ) {
     desk?.intercept(Incident.self) { [unowned desk = desk!] event in
       body(event) { desk.emitEvent($0) }
