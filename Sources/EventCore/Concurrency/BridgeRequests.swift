@@ -24,14 +24,19 @@ extension EventCentral {
 
   /// Asks whoever answers queries of a type, and returns at once.
   ///
-  /// - Parameter answered: Gets the first answer, or why there is none, on the thread that gives it, once.
+  /// - Parameter answered: Gets the first answer, or why there is none, on the thread that gives it, once. If it returns
+  ///   false, nobody has waited for it: an answer is dispatched as an ``EventFailure`` then, as one that comes too late.
   @_spi(Bridge)
   public func request<Query: Eventable, Answer: Sendable>(
     _ query: Query, expecting answer: Answer.Type, priority: EventPriority,
-    answered: @escaping @Sendable (Result<Answer, any Error>) -> Void
+    answered: @escaping @Sendable (Result<Answer, any Error>) -> Bool
   ) {
     let answers = RequestAnswers<Answer>(to: Query.self, wanted: 1, orThrough: router)
-    guard post(query, answers, priority) else { return answered(.failure(EventWaitError.nobodyAnswers)) }
-    answers.whenEnded { answered(answers.take().first?.result ?? .failure(EventWaitError.unanswered)) }
+    guard post(query, answers, priority) else { return _ = answered(.failure(EventWaitError.nobodyAnswers)) }
+    answers.whenEnded {
+      let first = answers.take().first
+      let isTaken = answered(first?.result ?? .failure(EventWaitError.unanswered))
+      if !isTaken, let first { answers.report(first) }
+    }
   }
 }

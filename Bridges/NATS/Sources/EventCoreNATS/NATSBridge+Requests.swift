@@ -69,7 +69,7 @@ extension NATSBridge {
   ///   - answer: The type of the answer.
   ///   - coding: The form of the answer, the same on both sides.
   ///   - group: Of all bridges of a group one answers each request.
-  ///   - limit: How long an answerer may take.
+  ///   - limit: How long an answerer may take. What it answers later is dispatched as an `EventFailure`.
   ///   - concurrency: How many requests may be under way at one time; others are turned away.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.

@@ -47,8 +47,13 @@ final class Pending<Outcome: Sendable>: Sendable {
   func isWaiting(_ number: UInt64) -> Bool { state.withLock { $0.waiting[number] != nil } }
 
   /// The first outcome counts.
-  func finish(_ number: UInt64, _ outcome: Result<Outcome, any Error>) {
-    state.withLock { $0.waiting.removeValue(forKey: number) }?.done(outcome)
+  ///
+  /// - Returns: Whether it was waited for.
+  @discardableResult
+  func finish(_ number: UInt64, _ outcome: Result<Outcome, any Error>) -> Bool {
+    let one = state.withLock { $0.waiting.removeValue(forKey: number) }
+    one?.done(outcome)
+    return one != nil
   }
 
   func end() {

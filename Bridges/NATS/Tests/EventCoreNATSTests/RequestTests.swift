@@ -83,6 +83,31 @@ struct Price: Codable, Sendable, Equatable {
     answering.close()
   }
 
+  @Test("an answer that is too late comes to the machine where it was made, as a failure")
+  func lateAnswers() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let asking = try await NATSBridge.to(server, on: here)
+    let answering = try await NATSBridge.to(server, on: there)
+    let gate = DispatchSemaphore(value: 0)
+    PriceQuery.answer(on: there) { query in
+      gate.wait()
+      return Price(cents: query.id)
+    }
+    var failures = there.failures.makeAsyncIterator()
+    try answering.answerRequests(PriceQuery.self, with: Price.self, within: .milliseconds(50))
+    try await answering.settle()
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
+    await #expect { try await here.request(PriceQuery(id: 7), expecting: Price.self) } throws: {
+      ($0 as? NATSBridgeError)?.reason == .answerFailed
+    }
+    gate.signal()
+    let failure = try #require(await failures.next())
+    #expect(failure.lateAnswer as? Price == Price(cents: 7) && failure.eventType == PriceQuery.self)
+    asking.close()
+    answering.close()
+  }
+
   @Test("of a group of machines one answers each request")
   func groups() async throws {
     let server = try ServerProcess()
