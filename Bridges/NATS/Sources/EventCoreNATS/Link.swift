@@ -32,6 +32,7 @@ final class Link: @unchecked Sendable {
   private let sendsAtOnce: Bool
   private let isFlushing = Atomic<Bool>(false)
   private let flushes = DispatchQueue(label: "NATSBridge.flushes", qos: .userInitiated)
+  private let replies = DispatchQueue(label: "NATSBridge.replies", qos: .userInitiated)
 
   init(_ central: EventCentral, _ options: NATSBridge.Options) {
     sendsAtOnce = options.sendsAtOnce
@@ -169,10 +170,24 @@ final class Link: @unchecked Sendable {
       // First: what comes from here on has a flush of its own. Pairs with the exchange above, before which the client was
       // given the message.
       _ = isFlushing.exchange(false, ordering: .acquiringAndReleasing)
-      // While the server is away, the client's own flusher does it.
+      // While the server is away, the sign of life would wait with what is to be sent then, which the client's own
+      // flusher does.
+      guard isConnected else { return }
       natsConnection_FlushTimeout(connection, 100)
     }
   }
+
+  /// Has a reply sent, after those before it, by a queue of the link's: who hands something to the client waits for the
+  /// thread of the client that writes, as long as the network takes.
+  func enqueue(_ send: @escaping @Sendable (Link) -> Void) {
+    replies.async { [self] in
+      send(self)
+      flushSoon()
+    }
+  }
+
+  /// Returns when the client has the replies. Blocks.
+  func finishReplies() { replies.sync {} }
 
   var isConnected: Bool { condition.withLock { phase == .connected } }
 
@@ -211,6 +226,7 @@ final class Link: @unchecked Sendable {
       limit = .distantPast
       condition.broadcast()
     }
+    finishReplies()
     natsConnection_Close(connection)
   }
 }

@@ -74,7 +74,7 @@ extension NATSBridge {
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.
   ///
-  /// **Threads**: answers are encoded, and handed to the client, where the answerer gives them.
+  /// **Threads**: answers are encoded where the answerer gives them, which does not wait for the network.
   @discardableResult
   public func answerRequests<Query: RemoteEvent, Answer: Codable & Sendable>(
     _ query: Query.Type, with answer: Answer.Type, coding: RemoteCoding<Answer> = .json, group: String = "answerers",

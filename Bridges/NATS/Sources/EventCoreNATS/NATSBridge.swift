@@ -136,6 +136,7 @@ public final class NATSBridge: Sendable {
     // Of events that waited, the last may have lost their callback.
     await blocking { [batch] in batch.send() }
     let isRead = await blocking { [link] in
+      link.finishReplies()
       // The server answers when it has read all that this connection has sent.
       while link.awaitConnection() {
         let left = Int64(max(1, deadline.timeIntervalSinceNow * 1000))

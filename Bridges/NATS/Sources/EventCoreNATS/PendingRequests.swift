@@ -50,11 +50,14 @@ final class PendingRequests: Sendable {
 private let failureKey = "EventCore-Failure"
 
 extension Link {
+  // The caller waits for nobody: it may be the thread that dispatches, at the end of an event.
+
   func send(_ subject: String, _ body: Data) {
-    body.withUnsafeBytes { bytes in
-      _ = natsConnection_Publish(connection, subject, bytes.baseAddress, Int32(clamping: bytes.count))
+    enqueue { link in
+      body.withUnsafeBytes { bytes in
+        _ = natsConnection_Publish(link.connection, subject, bytes.baseAddress, Int32(clamping: bytes.count))
+      }
     }
-    flushSoon()
   }
 
   func send(_ subject: String, failure: String) {
@@ -67,11 +70,12 @@ extension Link {
   func sendNobody(_ subject: String) { send(subject, header: "Status", "503") }
 
   private func send(_ subject: String, header: String, _ line: String) {
-    var message: OpaquePointer?
-    guard natsMsg_Create(&message, subject, nil, nil, 0) == NATS_OK else { return }
-    defer { natsMsg_Destroy(message) }
-    natsMsgHeader_Set(message, header, line)
-    natsConnection_PublishMsg(connection, message)
-    flushSoon()
+    enqueue { link in
+      var message: OpaquePointer?
+      guard natsMsg_Create(&message, subject, nil, nil, 0) == NATS_OK else { return }
+      defer { natsMsg_Destroy(message) }
+      natsMsgHeader_Set(message, header, line)
+      natsConnection_PublishMsg(link.connection, message)
+    }
   }
 }
