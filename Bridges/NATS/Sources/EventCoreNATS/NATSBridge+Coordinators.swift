@@ -17,15 +17,16 @@ extension NATSBridge {
   /// }
   /// ```
   ///
-  /// An emission does not wait for the network: it returns `.unhandled`, since nobody here has stopped the event. The
-  /// answer comes later: `.handled` or `.unhandled`, as the emission on the other machine ended, or on further ones to
-  /// which that one passes it; `EventWaitError.nobodyAnswers` if no machine is the parent, or its coordinator is gone;
+  /// An emission does not wait for the network, unless the outbox is full and its policy is `.block`
+  /// (``Options/outbox``): it returns `.unhandled`, since nobody here has stopped the event. The answer comes later:
+  /// `.handled` or `.unhandled`, as the emission on the other machine ended, or on further ones to which that one passes
+  /// it; `EventWaitError.nobodyAnswers` if no machine is the parent, or its coordinator is gone;
   /// `EventWaitError.timedOut(_:)` if the answer did not come in time, when the event may have been handled
   /// nevertheless; ``NATSBridgeError`` otherwise, with ``NATSBridgeError/Reason/answerFailed`` for what the parent has
   /// met beyond itself. An event does not come twice to one parent: what it would bring back there is `.unhandled`.
   ///
   /// - Parameters:
-  ///   - coordinator: The one at the top. Not retained: the events end with it.
+  ///   - coordinator: The one at the top. Not retained: the registration ends with it, and the last answer.
   ///   - parent: The name of the parent, which ``answerUnhandled(by:as:carrying:executeOn:isolation:)`` has there: words
   ///     that are separated by dots.
   ///   - types: Which events to pass.
@@ -53,6 +54,10 @@ extension NATSBridge {
     let replies = try receive(requests.pattern, nil) { requests.takeReply($0) }
     let entries = types.map { ForwardEntry($0, to: parent, requests, place, self) }
     let isOver = SharedFlag()
+    let registration = keep(
+      RemoteRegistration(
+        [{ isOver.value.store(true, ordering: .relaxed) }, { replies.remove() }, { requests.end() }], of: self))
+    place.whenOver { registration.remove() }
     let top = ObjectIdentifier(coordinator)
     coordinator.unhandledEvents = { event in
       if !isOver.value.load(ordering: .relaxed) {
@@ -60,9 +65,7 @@ extension NATSBridge {
       }
       return .pass
     }
-    return keep(
-      RemoteRegistration(
-        [{ isOver.value.store(true, ordering: .relaxed) }, { replies.remove() }, { requests.end() }], of: self))
+    return registration
   }
 
   /// Makes a coordinator the parent of coordinators on other machines: it is asked for what these pass on
@@ -70,7 +73,8 @@ extension NATSBridge {
   /// goes back.
   ///
   /// - Parameters:
-  ///   - coordinator: Not retained: children hear that nobody is there when it is gone.
+  ///   - coordinator: Not retained. The first child that passes on an event when it is gone hears that nobody is there,
+  ///     and the registration ends.
   ///   - name: Under which children find it. Of all machines with a coordinator of that name one gets each event.
   ///   - types: Which events to take.
   ///   - executeOn: The place where the coordinators are used; as for
@@ -95,7 +99,14 @@ extension NATSBridge {
       for part in parts { part.remove() }
       throw error
     }
-    return keep(RemoteRegistration(parts.map { part in { part.remove() } }, of: self))
+    let all = parts
+    let registration = keep(RemoteRegistration(all.map { part in { part.remove() } }, of: self))
+    place.whenOver {
+      // Who has sent something here already hears that nobody is there.
+      for part in all { part.drain(until: Date(timeIntervalSinceNow: 10)) }
+      registration.remove()
+    }
+    return registration
   }
 
   private func answerUnhandled<E: CoordinateEvents & RemoteEvent>(
@@ -109,14 +120,22 @@ extension NATSBridge {
       guard let (event, origin) = reader.read(message, takesOwn: true) else {
         return reply.give(.failure(NATSBridgeError(.other, "The parent does not know such an event.")))
       }
-      counters.dispatched.increment()
+      // Another machine of that name may have its coordinator still.
+      guard place.isHere else {
+        place.end()
+        return counters.unheard.increment()
+      }
       var line: UnsafePointer<CChar>?
       let isFurther = natsMsgHeader_Get(message, Ascent.key, &line) == NATS_OK
       let passed = isFurther ? line.map { String(cString: $0).split(separator: " ").map(String.init) } ?? [] : []
       central.withCarriedFields(fields(of: message)) {
-        place.run(origin.priority) { coordinator in
+        let isTaken = place.run(origin.priority) { coordinator, _ in
           Ascent(passed + [name]).climb(event, from: coordinator, reply)
         }
+        if isTaken { return counters.dispatched.increment() }
+        counters.unheard.increment()
+        // Or else it has ended meanwhile, and nobody was there.
+        if place.isHere { reply.give(.failure(NATSBridgeError(.other, "The parent is too busy."))) }
       }
     }
   }
@@ -138,38 +157,78 @@ private final class CoordinatorPlace: Sendable {
   private struct Call: Eventable {
     /// Of several places of a central one takes the call.
     let place: Token
-    let body: @Sendable (EventCoordinator) -> Void
+    let body: @Sendable (EventCoordinator, Answered) -> Void
   }
   private final class Token: Sendable {}
-  /// Its closure is called only in the place from which it came.
-  private struct Local: @unchecked Sendable { let answered: Answered }
 
   private let central: EventCentral
   private let token = Token()
   private let handle: any EventListenerHandling
-  private let local: Local
+  private let over = Locked<(@Sendable () -> Void)?>(nil)
 
   init(
     _ coordinator: EventCoordinator, _ central: EventCentral, _ executeOn: ExecuteEventOn,
     _ isolation: isolated (any Actor)?, for caller: String, _ answered: @escaping Answered
   ) {
-    (self.central, local) = (central, Local(answered: answered))
+    self.central = central
     let token = token
+    // The listener has the only reference of `answered`, which is freed in the place.
     handle = coordinator.receive(Call.self, from: central, executeOn, isolation, for: caller) { coordinator, call in
-      if call.place === token { call.body(coordinator) }
+      if call.place === token { call.body(coordinator, answered) }
     }
   }
 
-  deinit { handle.remove() }
+  deinit {
+    handle.remove()
+    end()
+  }
+
+  /// False once the coordinator is gone.
+  var isHere: Bool { handle.isActive }
+
+  /// Has a closure called at the end of the place, once. It may wait for the network.
+  func whenOver(_ body: @escaping @Sendable () -> Void) { over.withLock { $0 = body } }
+
+  func end() {
+    let body = over.withLock { over in
+      defer { over = nil }
+      return over
+    }
+    if let body { DispatchQueue.global().async(execute: body) }
+  }
 
   /// A coordinator that is gone is not called, and the closure is freed.
-  func run(_ priority: EventPriority = .normal, _ body: @escaping @Sendable (EventCoordinator) -> Void) {
+  ///
+  /// - Returns: Whether it is under way.
+  @discardableResult
+  func run(
+    _ priority: EventPriority = .normal, _ body: @escaping @Sendable (EventCoordinator, Answered) -> Void
+  ) -> Bool {
     // With the place, which would end the listener.
-    Call(place: token) { body($0); withExtendedLifetime(self) {} }.queue(priority: priority, on: central)
+    let call = Call(place: token) { body($0, $1); withExtendedLifetime(self) {} }
+    return call.queue(priority: priority, on: central) > 0
   }
 
   func tell(_ event: any CoordinateEvents, _ answer: Result<EventEmission, any Error>) {
-    run { [local] _ in local.answered(event, answer) }
+    run { _, answered in answered(event, answer) }
+  }
+}
+
+/// An event in the outbox. If that ends, refuses or displaces it, or it cannot be sent, who waits hears of it.
+private final class Departure: Sendable {
+  private let number: UInt64
+  private let requests: PendingRequests
+  // Relaxed: who reads it is the last that has the departure.
+  let isSent = Atomic<Bool>(false)
+
+  init(_ number: UInt64, _ requests: PendingRequests) {
+    (self.number, self.requests) = (number, requests)
+  }
+
+  deinit {
+    guard !isSent.load(ordering: .relaxed) else { return }
+    let why = "The event could not be sent: the outbox of the bridge is full, or has ended, or the event is too long."
+    requests.finish(number, .failure(NATSBridgeError(.other, why)))
   }
 }
 
@@ -194,7 +253,10 @@ private struct ForwardEntry: Sendable {
           place.tell(event, answer)
         }
         guard !passed.contains(parent) else { return done(.success(.unhandled)) }
-        let number = requests.begin { reply in done(Result { try EventEmission(reply: reply.get()) }) }
+        guard
+          let number = requests.begin({ reply in done(Result { try EventEmission(reply: reply.get()) }) })
+        else { return }
+        let departure = Departure(number, requests)
         let posted = Posted {
           let isSent = outlet.send(event, under: subject, replyTo: requests.subject(of: number), .queue, .normal, time) {
             // Not after the child has heard that it is too late, as when the server comes back.
@@ -203,11 +265,9 @@ private struct ForwardEntry: Sendable {
             return Link.publish($0, $1)
           }
           link.flushSoon()
-          if !isSent { requests.finish(number, .failure(NATSBridgeError(.other, "The event could not be sent."))) }
+          departure.isSent.store(isSent, ordering: .relaxed)
         }
-        if !thread.queueEvent(posted) {
-          requests.finish(number, .failure(NATSBridgeError(.other, "The outbox of the bridge is full, or has ended.")))
-        }
+        thread.queueEvent(posted)
       }
       if Ascent.current?.hold(E.self, at: top, send) != true { send(nil) }
       return true

@@ -87,16 +87,18 @@ extension NATSBridge {
     let subscription = try receive(requestSubject(Query.self), group) { message in
       guard let (query, origin) = reader.read(message), let reply = natsMsg_GetReply(message) else { return }
       let subject = String(cString: reply)
-      counters.dispatched.increment()
       guard pending.count < concurrency else {
+        counters.unheard.increment()
         return link.send(subject, failure: "it has \(concurrency) requests in the making")
       }
-      let number = pending.begin { answer in
+      let begun = pending.begin { answer in
         switch answer {
         case .success(let body): link.send(subject, body)
         case .failure(let error): link.send(subject, failure: "\(error)")
         }
       }
+      guard let number = begun else { return counters.unheard.increment() }
+      counters.dispatched.increment()
       // From here to the answerer's thread, and from there to the server.
       central.withCarriedFields(fields(of: message)) {
         central.request(query, expecting: Answer.self, priority: origin.priority) { answer in
@@ -194,7 +196,7 @@ private struct RequestOutlet<Query: RemoteEvent>: Sendable {
 
   /// Sends a request. The closure gets the reply, or why there is none, on any thread, once.
   func ask(_ query: Query, _ replied: @escaping @Sendable (Result<Data, any Error>) -> Void) {
-    let number = requests.begin(replied)
+    guard let number = requests.begin(replied) else { return }
     do {
       let line = header.line(.queue, .normal, time: wallClock())
       let message = try coding.encode(query).withUnsafeBytes {

@@ -27,18 +27,19 @@ final class Pending<Outcome: Sendable>: Sendable {
   /// Begins to wait.
   ///
   /// - Parameter done: Gets the outcome, or why there is none, on any thread, once.
-  /// - Returns: By which `finish` knows it.
-  func begin(_ done: @escaping Done) -> UInt64 {
+  /// - Returns: By which `finish` knows it. Nil if it has ended.
+  func begin(_ done: @escaping Done) -> UInt64? {
     let deadline = ContinuousClock.now + limit
-    let (number, isOpen) = state.withLock { state in
+    let number = state.withLock { state -> UInt64? in
+      guard !state.hasEnded else { return nil }
       let number = state.next
       state.next += 1
-      guard !state.hasEnded else { return (number, false) }
       state.waiting[number] = (done, deadline)
-      if state.watch == nil { state.watch = Task { await self.watch() } }
-      return (number, true)
+      // Without what the first caller's task carries.
+      if state.watch == nil { state.watch = Task.detached { await self.watch() } }
+      return number
     }
-    if !isOpen { done(.failure(NATSBridgeError(.closed, "The bridge was closed, or does this no more."))) }
+    if number == nil { done(.failure(NATSBridgeError(.closed, "The bridge was closed, or does this no more."))) }
     return number
   }
 

@@ -22,7 +22,7 @@ final class PendingRequests: Sendable {
   func subject(of number: UInt64) -> String { "\(inbox).\(number)" }
 
   /// Begins to wait for the reply to a request, which is to be sent then.
-  func begin(_ done: @escaping @Sendable (Result<Data, any Error>) -> Void) -> UInt64 { pending.begin(done) }
+  func begin(_ done: @escaping @Sendable (Result<Data, any Error>) -> Void) -> UInt64? { pending.begin(done) }
   var count: Int { pending.count }
   func isWaiting(_ number: UInt64) -> Bool { pending.isWaiting(number) }
   func finish(_ number: UInt64, _ reply: Result<Data, any Error>) { pending.finish(number, reply) }

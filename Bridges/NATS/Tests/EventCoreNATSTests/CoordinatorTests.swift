@@ -109,7 +109,7 @@ private actor Machine {
     #expect(asked.entries == ["smoke(1)", #"leak(pipe: "a")"#, "smoke(2)"])
     #expect(await hall.bridge.drain())
     #expect(hall.bridge.counts.sent == 3)
-    #expect(plant.bridge.counts.dispatched == 3)
+    #expect(await eventually { plant.bridge.counts.dispatched == 3 })
     await plant.bridge.drain()
   }
 
@@ -208,6 +208,20 @@ private actor Machine {
     #expect(await hall.log.entries(atLeast: 3).allSatisfy { $0.hasSuffix(" other") })
     hall.bridge.close()
     #expect(await hall.log.entries(atLeast: 5).filter { $0.hasSuffix(" closed") }.count == hall.bridge.counts.outbox.accepted)
+  }
+
+  @Test("what the outbox displaces is told at once", arguments: cores)
+  func displaced(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let hall = try await Machine(server, core, outbox: .bounded(1, whenFull: .dropOldest))
+    try await hall.forward(to: "plant")
+    server.stop()
+    #expect(await eventually { !hall.bridge.isConnected })
+    // The last one waits, and one may be with the thread that sends.
+    for number in 0..<5 { await hall.emit(Incident.smoke(number)) }
+    #expect(await hall.log.entries(atLeast: 3).allSatisfy { $0.hasSuffix(" other") })
+    hall.bridge.close()
+    #expect(await hall.log.entries(atLeast: 5).contains("smoke(4) closed"))
   }
 
   @Test("a partition that ends in time costs nothing; a parent that ends with the event is too late; a drain tells")
@@ -361,6 +375,35 @@ private actor Machine {
     #expect(await hall.log.entries(atLeast: 60).allSatisfy { $0.hasSuffix(" handled") })
     #expect(asked.count == 60)
     #expect(Set(asked.entries) == [0, 1, 2])
+    for machine in plants + [hall] { machine.bridge.close() }
+  }
+
+  @Test("a machine whose coordinators are gone leaves the others of its name, and forwards no more (D9)")
+  func leaving() async throws {
+    let server = try ServerProcess()
+    var plants: [Machine] = []
+    var answering: [RemoteRegistration] = []
+    for _ in 0..<2 {
+      let plant = try await Machine(server) { _ in .handled }
+      answering.append(try await plant.answer(as: "plant"))
+      plants.append(plant)
+    }
+    let hall = try await Machine(server)
+    let forwarding = try await hall.forward(to: "plant")
+    await plants[0].leave()
+    var count = 0
+    // The server chooses by chance whom it gives one.
+    while answering[0].isActive, count < 10_000 {
+      await hall.emit(Incident.smoke(count))
+      count += 1
+      #expect(await hall.log.entries(atLeast: count).count == count)
+    }
+    #expect(!answering[0].isActive && answering[1].isActive)
+    for number in 0..<60 { await hall.emit(Incident.smoke(number)) }
+    #expect(await hall.log.entries(atLeast: count + 60).suffix(60).allSatisfy { $0.hasSuffix(" handled") })
+    #expect(forwarding.isActive)
+    await hall.leave()
+    #expect(await eventually { !forwarding.isActive })
     for machine in plants + [hall] { machine.bridge.close() }
   }
 
