@@ -120,7 +120,7 @@ public final class NATSBridge: Sendable {
   ///
   /// - Parameter limit: How long it may take. What is not sent by then is counted as ``Counts/unsent``.
   /// - Returns: Whether everything that waited was sent, and the server has read it. What was under way when a
-  ///   connection broke earlier is not known.
+  ///   connection broke earlier is not known, and what was ``Counts/unsent`` before does not count.
   ///
   /// What is published after the call has begun, or arrives then, is not promised. Handlers that what arrives has
   /// called may still be running.
@@ -128,6 +128,8 @@ public final class NATSBridge: Sendable {
   public func drain(within limit: Duration = .seconds(30)) async -> Bool {
     let deadline = Date(timeIntervalSinceNow: Double(limit.milliseconds) / 1000)
     link.setLimit(deadline)
+    // What was too late before is not under way any more.
+    let unsent = counts.unsent
     let all = registrations.withLock { Array($0.values) }
     await blocking {
       for registration in all { registration.drain(until: deadline) }
@@ -146,8 +148,7 @@ public final class NATSBridge: Sendable {
       return false
     }
     end()
-    let counts = counts
-    return isRead && counts.unsent == 0
+    return isRead && counts.unsent == unsent
   }
 
   /// Ends the bridge at once. What waits in the outbox is lost, and so is what the client has not written yet.

@@ -164,7 +164,8 @@ private actor Machine {
     await hall.emit(Incident.smoke(3))
     #expect(await hall.log.entries(atLeast: 3).last == "smoke(3) handled")
     #expect(asked.entries.last == "smoke(3)" && !asked.entries.contains("smoke(2)"))
-    #expect(await !hall.bridge.drain())
+    // It was too late before the drain.
+    #expect(await hall.bridge.drain())
     // The first one as well, if this machine takes so long.
     #expect((1...2).contains(hall.bridge.counts.unsent))
     await plant.bridge.drain()
