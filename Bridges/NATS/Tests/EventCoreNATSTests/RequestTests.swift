@@ -94,7 +94,9 @@ struct Price: Codable, Sendable, Equatable {
       gate.wait()
       return Price(cents: query.id)
     }
-    var failures = there.failures.makeAsyncIterator()
+    let failures = Log<EventFailure>()
+    let thread = EventThread(on: there)
+    thread.addEventCallback { (failure: EventFailure) in failures.append(failure) }
     try answering.answerRequests(PriceQuery.self, with: Price.self, within: .milliseconds(50))
     try await answering.settle()
     try asking.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
@@ -102,8 +104,9 @@ struct Price: Codable, Sendable, Equatable {
       ($0 as? NATSBridgeError)?.reason == .answerFailed
     }
     gate.signal()
-    let failure = try #require(await failures.next())
+    let failure = try #require(await failures.entries(atLeast: 1).first)
     #expect(failure.lateAnswer as? Price == Price(cents: 7) && failure.eventType == PriceQuery.self)
+    thread.cancel()
     asking.close()
     answering.close()
   }
