@@ -174,7 +174,7 @@ struct LockingDispatchTests {
     router.begin(key: eventKey(Timed.self), lane: lane.index, size: 0, alignment: 1, events: 1, &state)
     #expect(state.first.map { LockingRecord(address: $0).header.pointee.time > 0 } == true)
     #expect(router.commit(&state) == 1)
-    open.close(drops: true)
+    open.forgetAll()
     router.unsubscribe(eventKey(Timed.self), timed.name)
   }
 
