@@ -5,6 +5,7 @@
 
 /// What was posted, in order. The stand-in for Instruments.
 public nonisolated(unsafe) var posted: [String] = []
+// Safe, since osUse.swift has one thread, which posts and reads.
 
 public struct OSLogPrivacy: Sendable {
   public static var auto: OSLogPrivacy { OSLogPrivacy() }

@@ -9,6 +9,10 @@ extension EventCentral {
   ///
   /// - Parameter body: Gets the query, and a closure that gives the answer, once, from any thread. If that goes uncalled
   ///   the requester hears that there is none.
+  /// - Returns: Ends the answering. It stays if it is released.
+  ///
+  /// **Threads**: any. **Ownership**: `body` is kept until the end of the answering, and what `give` has of the request
+  /// until `give` is released.
   @_spi(Bridge)
   public func answerLater<Query: Eventable, Answer: Sendable>(
     _ query: Query.Type, with answer: Answer.Type,
@@ -26,6 +30,9 @@ extension EventCentral {
   ///
   /// - Parameter answered: Gets the first answer, or why there is none, on the thread that gives it, once. If it returns
   ///   false, nobody has waited for it: an answer is dispatched as an ``EventFailure`` then, as one that comes too late.
+  ///   It must not wait, since the end of a request may call it, also inside a dispatch that drops the request (D5).
+  ///
+  /// **Threads**: any. **Ownership**: `answered` is released after its call.
   @_spi(Bridge)
   public func request<Query: Eventable, Answer: Sendable>(
     _ query: Query, expecting answer: Answer.Type, priority: EventPriority,

@@ -109,7 +109,7 @@ func deliverToEach<E: Eventable>(
   to receiver: Receiver
 ) -> Bool {
   let pointer = payload.assumingMemoryBound(to: E.self)
-  // A copy, whose fields are not read again after each call.
+  // A copy, since its fields would be read again after each call.
   let direct = receiver.direct.pointee
   direct.call(owned ? pointer.move() : pointer.pointee, receiver, envelope)
   return owned
