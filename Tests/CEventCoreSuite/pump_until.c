@@ -8,7 +8,7 @@
 
 #define EVENTS 200u
 /* The most events between two looks at the clock: include/eventcore/mailbox.h. */
-#define STRETCH 48u
+#define STRETCH 32u
 
 struct timed {
 	struct suite_receiver receiver;
@@ -109,7 +109,7 @@ static const char *limits(void)
 	return NULL;
 }
 
-/* One handler turns slow, wherever it stands: as many may follow it as came before it, but at most 47. */
+/* One handler turns slow, wherever it stands: as many may follow it as came before it, but at most 31. */
 static const char *sudden(void)
 {
 	for (uint64_t slow = 0; slow < EVENTS; slow++) {
@@ -232,7 +232,7 @@ static const char *arguments(void)
 static const struct evc_suite_test tests[] = {
 	{ "a deadline that has passed lets nothing begin, and what waits stays in order", past },
 	{ "a pump with a deadline stops at its limit and says how many it handled", limits },
-	{ "D1 after a handler that turns slow no more begin than came before, and at most 47", sudden },
+	{ "D1 after a handler that turns slow no more begin than came before, and at most 31", sudden },
 	{ "D1 the same within a batch, whose walk goes on over the looks at the clock", in_batches },
 	{ "handlers that take long all begin before the deadline", steady },
 	{ "D10 a pump of a closed mailbox handles nothing", closed },

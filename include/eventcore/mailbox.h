@@ -326,10 +326,10 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbo
  *         call, nothing is delivered. Otherwise as `evc_mailbox_pump`.
  *
  * The clock is read between two events: after each one while handlers take a microsecond or more, and after
- * up to 48 while they take 20 ns or less, which costs 1 ns an event (4 ns if there are only 50). The stretches
- * between two looks begin with 1, 2, 4, 8, 16 and 32 events. So the call ends one handler after the deadline, give
+ * up to 32 while they are short, which costs 1 to 2 ns an event (4 ns if there are only 50). The stretches
+ * between two looks begin with 1, 2, 4, 8 and 16 events. So the call ends one handler after the deadline, give
  * or take a microsecond, as long as handlers keep their pace; if short ones turn long all at once, as many
- * events as were delivered before, but at most 47, may begin too late.
+ * events as were delivered before, but at most 31, may begin too late.
  *
  * Threads, Progress, Ownership, Errors: as `evc_mailbox_pump`.
  */

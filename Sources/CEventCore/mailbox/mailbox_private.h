@@ -307,8 +307,8 @@ struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, 
 /* mailbox.c: `by_hand`, which is made if there is none. NULL = out of memory: each slot then goes back by itself. */
 struct evc_return_cache *evc_mailbox_by_hand(struct evc_mailbox *mailbox);
 
-/* The most events between two looks at the clock: as many as handlers of 20 ns take a microsecond for. */
-#define EVC_STRETCH_MOST UINT64_C(48)
+/* The most events between two looks at the clock: as many as handlers of 31 ns take a microsecond for. */
+#define EVC_STRETCH_MOST UINT64_C(32)
 
 /* How many more events a consumer that delivers may begin: those of a stretch, and those behind it (mailbox_pump.c). */
 struct evc_stretch {

@@ -148,7 +148,7 @@ static bool arm(struct evc_mailbox *mailbox)
 		 EVC_ATTENTION_SLEEP);
 }
 
-/* At 26 ns for a look: 1 ns an event of short handlers, and 2.6 % of handlers of a microsecond. */
+/* At 26 ns for a look: 1 to 2 ns an event of short handlers, and 2.6 % of handlers of a microsecond. */
 #define LOOK_NS UINT64_C(1000)
 
 bool evc_stretch_next(struct evc_stretch *stretch)

@@ -208,7 +208,7 @@ struct EventPumpTests {
     #expect(pump.run(limit: 0).oldestAge! <= before.duration(to: .now))
   }
 
-  @Test("A handler that turns slow is followed by no more than came before, and by 47 at most", arguments: cores)
+  @Test("A handler that turns slow is followed by no more than came before, and by 31 at most", arguments: cores)
   func sudden(core: EventCentral.Core) {
     for slow in 0..<100 {
       let pump = EventPump(on: EventCentral(core: core))
@@ -223,7 +223,7 @@ struct EventPumpTests {
       #expect(report.handled == game.seen.count)
       #expect(report.waiting == 200 - report.handled)
       let after = report.handled - slow - 1
-      #expect(after <= min(slow, 47), "after \(slow)")
+      #expect(after <= min(slow, 31), "after \(slow)")
       pump.run()
       #expect(game.seen == Array(0..<200))
     }
