@@ -26,12 +26,18 @@ static const char *look_at_depth(struct batched *batched)
 /* Depths, statistics and the limit of a pump count events, before they are sorted and in the middle. */
 static const char *counted(void)
 {
+	const struct evc_mailbox_options bounded = { .size = sizeof(bounded), .capacity = 1, .batches = true };
 	struct evc_mailbox_statistics statistics;
 	struct batched batched;
 	struct evc_envelope *envelope;
+	struct evc_mailbox *mailbox;
 
 	EXPECT_NONE(batched_open(&batched));
 	EXPECT_STATUS(evc_mailbox_take(batched.receiver.mailbox, &envelope), EVC_INVALID_ARGUMENT);
+	/* A bounded one refuses it as well, though no events come together there. */
+	EXPECT_OK(evc_mailbox_create(&bounded, &mailbox));
+	EXPECT_STATUS(evc_mailbox_take(mailbox, &envelope), EVC_INVALID_ARGUMENT);
+	evc_mailbox_release(mailbox);
 	EXPECT_NONE(batched_warm(&batched));
 	EXPECT_NONE(batched_send(&batched, EVC_LANE_QUEUE_LOW, 0, 64));
 	EXPECT_NONE(batched_send(&batched, EVC_LANE_QUEUE_LOW, 64, 5));

@@ -142,8 +142,7 @@ static void make_mailbox(unsigned index)
 		return;
 	status = evc_mailbox_create(&options.known, &mailboxes[index].made);
 	CHECK(status == EVC_OK || mailboxes[index].made == NULL);
-	/* Where events are admitted to places, none come together. */
-	mailboxes[index].batches = options.known.batches && options.known.capacity == 0;
+	mailboxes[index].batches = options.known.batches;
 }
 
 static void end_mailbox(unsigned index)

@@ -263,8 +263,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbo
  * consumer drains a backlog into its lanes, an urgent post waits until at most 1,024 envelopes have been
  * sorted, and one to the lane that is drained until all of them are. Ownership: the caller owns `*out` and ends
  * it with `evc_mailbox_recycle` or `evc_envelope_release`, before it gives up the last reference of the mailbox.
- * Errors: EVC_EMPTY, EVC_CLOSED; EVC_INVALID_ARGUMENT for a mailbox with `batches`, unless it has a `capacity`, since
- * events come one by one there.
+ * Errors: EVC_EMPTY, EVC_CLOSED; EVC_INVALID_ARGUMENT for a mailbox with `batches`.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox,
 						      struct evc_envelope **out);

@@ -67,6 +67,7 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 			  own.polled ? evc_mailbox_try_accept : NULL, NULL },
 		.options = { own.strategy, own.polled, own.spin_ns, own.control, own.idle, own.wake, own.finalize,
 			     own.context },
+		.batches = own.batches,
 	};
 	/* A new mailbox is armed: its first post calls `wake`. */
 	if (own.wake != NULL)

@@ -172,6 +172,8 @@ struct evc_mailbox {
 	uint32_t run_length;
 	/* Events wait in the lanes of the bound. Constant. */
 	bool displaces;
+	/* The option: nothing is taken by hand, even where a bound has the events come one by one. Constant. */
+	bool batches;
 	/* evc_mailbox_run: whether, and how many times, to pause before a drain that finds little. */
 	bool paces;
 	uint32_t pace;

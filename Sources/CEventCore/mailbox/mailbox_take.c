@@ -325,7 +325,7 @@ struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigne
 
 enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelope **out)
 {
-	if (evc_unlikely(mailbox == NULL || out == NULL || mailbox->sink.takes_batches))
+	if (evc_unlikely(mailbox == NULL || out == NULL || mailbox->batches))
 		return EVC_INVALID_ARGUMENT;
 	for (;;) {
 		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
