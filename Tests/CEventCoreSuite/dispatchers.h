@@ -37,7 +37,7 @@ void dispatchers_start(struct dispatchers *dispatchers, struct evc_router *route
 const char *dispatchers_join(struct dispatchers *dispatchers, uint64_t *accepted);
 /*
  * Joins them, and makes them dispatch again, more than the slab pools could hold in what they have mapped by
- * then: nothing more may be mapped. `*accepted` is the sum of both runs.
+ * then: nothing more may be mapped. `*accepted` is the sum of all runs.
  */
 const char *dispatchers_flood(struct dispatchers *dispatchers, uint64_t *accepted);
 /* The number of accepted events, beside how they ended. */
