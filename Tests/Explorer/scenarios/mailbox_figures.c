@@ -60,6 +60,23 @@ SCENARIO(mailbox_depth_of_one)
 	tear_down();
 }
 
+/* The same where events wait in the lanes of a bound, whose taking is counted in two steps. */
+SCENARIO(bound_depth_of_one)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 2, .overflow = EVC_OVERFLOW_DROP_OLDEST };
+	pthread_t thread;
+
+	set_up(&options);
+	most = 1;
+	thread = explorer_start(read_most, NULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		CHECK(post(router, i, EVC_LANE_QUEUE_NORMAL) == 1);
+		CHECK(take_one(mailbox) == (int)i);
+	}
+	explorer_join(thread);
+	tear_down();
+}
+
 SCENARIO(mailbox_depth_of_many)
 {
 	pthread_t thread;
