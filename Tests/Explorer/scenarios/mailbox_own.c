@@ -69,31 +69,50 @@ SCENARIO(mailbox_own_urgent)
 	post_own(true, &flag);
 }
 
-/* Depths while it posts to itself: none is more than what waits at one time. */
+/* Depths while it posts to itself, so many events at a time: none is more than what waits at one time. */
+static uint64_t most;
+
 static void *read_depth(void *unused)
 {
 	uint64_t depths[EVC_LANE_COUNT];
 
 	evc_mailbox_depths(mailbox, depths);
-	if (depths[EVC_LANE_QUEUE_NORMAL] > 1)
-		explorer_fail("a depth of %lu where one event was", depths[EVC_LANE_QUEUE_NORMAL]);
+	if (depths[EVC_LANE_QUEUE_NORMAL] > most)
+		explorer_fail("a depth of %lu where at most %lu events were", depths[EVC_LANE_QUEUE_NORMAL], most);
 	return unused;
+}
+
+static void read_while_posting(bool batches, uint32_t events)
+{
+	const struct evc_mailbox_options options = { .size = sizeof(options), .batches = batches };
+	struct evc_mailbox *before;
+	pthread_t thread;
+
+	set_up(&options);
+	thread = explorer_start(read_depth, NULL);
+	before = evc_mailbox_enter(mailbox);
+	for (uint32_t i = 1; i < most; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_NORMAL);
+	for (uint32_t i = most; i <= events; i++) {
+		(void)post(router, i, EVC_LANE_QUEUE_NORMAL);
+		CHECK(evc_mailbox_pump(mailbox, 1) == EVC_OK);
+	}
+	while (tally_count_handled() < events)
+		(void)!evc_mailbox_pump(mailbox, 1);
+	evc_mailbox_leave(before);
+	explorer_join(thread);
+	tear_down();
 }
 
 SCENARIO(mailbox_own_depth)
 {
-	struct evc_mailbox *before;
-	pthread_t thread;
+	most = 1;
+	read_while_posting(false, 3);
+}
 
-	set_up(NULL);
-	thread = explorer_start(read_depth, NULL);
-	before = evc_mailbox_enter(mailbox);
-	for (uint32_t i = 0; i < 3; i++) {
-		(void)post(router, i, EVC_LANE_QUEUE_NORMAL);
-		CHECK(evc_mailbox_pump(mailbox, 1) == EVC_OK);
-	}
-	evc_mailbox_leave(before);
-	explorer_join(thread);
-	CHECK(tally_count_handled() == 3);
-	tear_down();
+/* The third event joins the batch that the second one has opened. */
+SCENARIO(mailbox_own_depth_of_batch)
+{
+	most = 2;
+	read_while_posting(true, 3);
 }
