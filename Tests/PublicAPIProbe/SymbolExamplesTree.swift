@@ -38,9 +38,10 @@ enum SymbolsOfTrees {
   }
 
   // EventNode.addHandler(_:owner:_:).
-  final class CartController {
+  final class CartController: Sendable {
     let node: EventNode
-    private(set) var count = 0
+    private let counted = Mutex(0)
+    var count: Int { counted.withLock { $0 } }
 
     init(_ node: EventNode) { self.node = node }
 
@@ -48,7 +49,7 @@ enum SymbolsOfTrees {
       node.addHandler(.onRaise, owner: self, CartController.onItemAdded)
     }
 
-    func onItemAdded(_ event: ItemAdded) { count += event.count }
+    func onItemAdded(_ event: ItemAdded) { counted.withLock { $0 += event.count } }
   }
 
   actor Recorder {

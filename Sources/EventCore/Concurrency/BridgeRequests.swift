@@ -39,7 +39,11 @@ extension EventCentral {
     answered: @escaping @Sendable (Result<Answer, any Error>) -> Bool
   ) {
     let answers = RequestAnswers<Answer>(to: Query.self, wanted: 1, orThrough: router)
-    guard post(query, answers, priority) else { return _ = answered(.failure(EventWaitError.nobodyAnswers)) }
+    do {
+      try post(query, answers, priority)
+    } catch {
+      return _ = answered(.failure(error))
+    }
     answers.whenEnded {
       let first = answers.take().first
       let isTaken = answered(first?.result ?? .failure(EventWaitError.unanswered))

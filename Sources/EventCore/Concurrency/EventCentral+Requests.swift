@@ -17,7 +17,8 @@ extension EventCentral {
   ///   - priority: Which of the five queues the request joins.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The answer that came first.
-  /// - Throws: ``EventWaitError/nobodyAnswers`` if there is no answerer, ``EventWaitError/timedOut(_:)``,
+  /// - Throws: ``EventWaitError/nobodyAnswers`` if there is no answerer, ``EventWaitError/refused`` if the mailboxes of all
+  ///   answerers are full and refuse it, ``EventWaitError/timedOut(_:)``,
   ///   ``EventWaitError/unanswered`` when all answerers have ended, or let go of the request, without an answer; what
   ///   the answerer threw, if that came first; `CancellationError` if the task is cancelled. An answerer that was
   ///   removed lets go of what waits for it when its place comes to it: on a thread or a queue that is busy, after the
@@ -32,9 +33,7 @@ extension EventCentral {
     priority: EventPriority = .normal, isolation: isolated (any Actor)? = #isolation
   ) async throws -> Answer {
     let answers = RequestAnswers<Answer>(to: Query.self, wanted: 1, orThrough: router)
-    guard let asked = try await ask(query, answers, within: limit, priority) else {
-      throw EventWaitError.nobodyAnswers
-    }
+    let asked = try await ask(query, answers, within: limit, priority)
     if let first = asked.answers.first { return try first.result.get() }
     try Task.checkCancellation()
     throw asked.isLate ? EventWaitError.timedOut(limit ?? .zero) : .unanswered
@@ -45,7 +44,8 @@ extension EventCentral {
   /// - Parameters: as for ``request(_:expecting:within:priority:isolation:)``.
   /// - Returns: The answers in the order in which they came, with the errors of those that threw. Empty if nobody
   ///   answers.
-  /// - Throws: `CancellationError` if the task is cancelled.
+  /// - Throws: ``EventWaitError/refused`` if the mailboxes of all that answer are full and refuse it; `CancellationError`
+  ///   if the task is cancelled.
   ///
   /// **Ownership**: an answer that comes when nobody waits for it is dispatched as an ``EventFailure``, as there; so are
   /// those that have come before a cancellation.
@@ -56,7 +56,10 @@ extension EventCentral {
     priority: EventPriority = .normal, isolation: isolated (any Actor)? = #isolation
   ) async throws -> [Result<Answer, any Error>] {
     let answers = RequestAnswers<Answer>(to: Query.self, wanted: .max, orThrough: router)
-    let gathered = try await ask(query, answers, within: limit, priority)?.answers ?? []
+    var gathered: [GivenAnswer<Answer>] = []
+    do {
+      gathered = try await ask(query, answers, within: limit, priority).answers
+    } catch EventWaitError.nobodyAnswers {}
     guard !Task.isCancelled else {
       for answer in gathered { answers.report(answer) }
       throw CancellationError()
@@ -65,13 +68,13 @@ extension EventCentral {
     return gathered.map(\.result)
   }
 
-  /// Dispatches a request and waits until its answers have ended. Nil if nobody got it.
+  /// Dispatches a request and waits until its answers have ended. Throws if nobody got it.
   private func ask<Query: Eventable, Answer: Sendable>(
     _ query: Query, _ answers: RequestAnswers<Answer>, within limit: Duration?, _ priority: EventPriority,
     isolation: isolated (any Actor)? = #isolation
-  ) async throws -> (answers: [GivenAnswer<Answer>], isLate: Bool)? {
+  ) async throws -> (answers: [GivenAnswer<Answer>], isLate: Bool) {
     try Task.checkCancellation()
-    guard post(query, answers, priority) else { return nil }
+    try post(query, answers, priority)
     let timeout = limit.map { SequenceTimeout(of: listener, after: $0) { answers.end() } }
     defer { timeout?.cancel() }
     await answers.ended()
@@ -80,12 +83,15 @@ extension EventCentral {
 }
 
 extension EventCentral {
-  /// In a function of its own, so that no reference to the ticket stays behind: its end says that nobody has the
-  /// request.
+  /// Dispatches a request. In a function of its own, so that no reference to the ticket stays behind: its end says that
+  /// nobody has the request.
   func post<Query: Eventable, Answer: Sendable>(
     _ query: Query, _ answers: RequestAnswers<Answer>, _ priority: EventPriority
-  ) -> Bool {
-    dispatch(
-      EventRequest(query, RequestTicket(answers)), lane: Lane(.queue, priority), through: router) > 0
+  ) throws(EventWaitError) {
+    let outcome = dispatchWithOutcome(
+      EventRequest(query, RequestTicket(answers)), lane: Lane(.queue, priority), through: router)
+    guard outcome.accepted == 0 else { return }
+    // What a policy dropped was asked, and has no answer: that is found by the end of the ticket.
+    if outcome.dropped == 0 { throw outcome.refused > 0 ? .refused : .nobodyAnswers }
   }
 }

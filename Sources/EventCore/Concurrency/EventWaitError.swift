@@ -9,6 +9,8 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
   case sourceEnded
   /// Nobody answers requests of this type.
   case nobodyAnswers
+  /// Whoever answers requests of this type has a bounded mailbox that is full, and takes no more.
+  case refused
   /// All that were asked have ended, or have dropped the request, without an answer.
   case unanswered
   /// An answer came when nobody waited for it any more; it is in ``EventFailure/lateAnswer``.
@@ -20,6 +22,7 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
     case .timedOut(let limit): "Nothing came within \(limit)."
     case .sourceEnded: "The source ended while a task waited for one of its events."
     case .nobodyAnswers: "Nobody answers requests of this type: register an answer before the request."
+    case .refused: "Whoever answers is full, and refused the request: ask again later, or give it a larger mailbox."
     case .unanswered: "Whoever got the request ended, or dropped it, without an answer."
     case .late: "The answer came when nobody waited for it any more."
     }

@@ -83,12 +83,32 @@ extension EventNode {
   ///   - method: A method of the owner's class, named without its object.
   /// - Returns: A handle that removes the handler.
   ///
-  /// **Threads**: any. The method runs on the thread that raises, so everything it uses must be thread-safe.
+  /// **Threads**: any. The method runs on the thread that raises, so that the owner is `Sendable`. For a method of an
+  /// actor pass a closure, and the actor as `executeOn:`.
   @inlinable
   @discardableResult
+  @available(swift, introduced: 6)
+  public final func addHandler<Owner: AnyObject & Sendable, E: Eventable>(
+    _ mode: CaptureMode = .onPropagate, owner: Owner,
+    _ method: @escaping @Sendable (_ owner: Owner) -> (_ event: E) -> Void
+  ) -> EventNodeHandle {
+    addMethod(mode, owner, method)
+  }
+
+  /// The same in Swift 5 mode, where classes need not say whether they are `Sendable`.
+  @inlinable
+  @discardableResult
+  @available(swift, obsoleted: 6)
   public final func addHandler<Owner: AnyObject, E: Eventable>(
     _ mode: CaptureMode = .onPropagate, owner: Owner,
     _ method: @escaping (_ owner: Owner) -> (_ event: E) -> Void
+  ) -> EventNodeHandle {
+    addMethod(mode, owner, method)
+  }
+
+  @inlinable
+  final func addMethod<Owner: AnyObject, E: Eventable>(
+    _ mode: CaptureMode, _ owner: Owner, _ method: @escaping (_ owner: Owner) -> (_ event: E) -> Void
   ) -> EventNodeHandle {
     let handle = makeHandle(mode)
     let consumes = mode.contains(.consumeEvent)
@@ -103,6 +123,22 @@ extension EventNode {
     }
     // It consumes by its decision, so that it does not when the owner has ended.
     return add(handler, mode, key: eventKey(E.self), handle)
+  }
+
+  /// Do not call this: a method of the MainActor runs there, by a closure with `executeOn: MainActor.shared`.
+  ///
+  /// The compiler does not check the isolation of a function that a function returns, and would accept such a method as
+  /// one for any thread. With this form it finds the call ambiguous, and refuses it.
+  @available(swift, introduced: 6)
+  public final func addHandler<Owner: AnyObject & Sendable, E: Eventable>(
+    _ mode: CaptureMode = .onPropagate, owner: Owner,
+    _ method: @escaping @MainActor @Sendable (_ owner: Owner) -> @MainActor (_ event: E) -> Void
+  ) -> EventNodeHandle {
+    fatalError(
+      """
+      A handler of a tree runs on the thread that raises, and a method of the MainActor on its own: add a closure that \
+      calls it, with executeOn: MainActor.shared.
+      """)
   }
 
   /// Removes the handlers of this node for a type that are called in at least one of the mode's phases.

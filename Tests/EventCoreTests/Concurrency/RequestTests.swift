@@ -89,6 +89,23 @@ struct RequestTests {
     await #expect(throws: EventWaitError.nobodyAnswers) { try await ask(nil) }
   }
 
+  @Test("D12 whoever is full has refused the request, and is told from one that is not there", arguments: cores)
+  func full(core: EventCentral.Core) async throws {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central, mailbox: .bounded(1, whenFull: .refuse))
+    pump.addEventCallback { (request: EventRequest<PriceQuery, Price>) in }
+    let first = Task { try await central.request(PriceQuery(id: 1), expecting: Price.self) }
+    #expect(await yieldUntil { pump.mailboxStatistics.waiting == 1 })
+    await #expect(throws: EventWaitError.refused) {
+      try await central.request(PriceQuery(id: 2), expecting: Price.self)
+    }
+    await #expect(throws: EventWaitError.refused) {
+      try await central.requestAll(PriceQuery(id: 3), expecting: Price.self)
+    }
+    pump.run()
+    await #expect(throws: EventWaitError.unanswered) { try await first.value }
+  }
+
   @Test("requestAll gathers what has come: from all, or until the time is over", arguments: cores)
   func scatter(core: EventCentral.Core) async throws {
     let clock = ManualClock()
