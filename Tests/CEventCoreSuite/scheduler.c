@@ -227,6 +227,26 @@ static const char *wrong_arguments(void)
 	return NULL;
 }
 
+/* A driven scheduler has no thread that would sleep. */
+static const char *driven_without_sleep(void)
+{
+	struct evc_scheduler_clock clock = { NULL, fake_clock_ops.now, NULL };
+	struct evc_scheduler_options options = { .size = sizeof(options), .clock = &clock, .driven = true };
+	struct evc_scheduler *scheduler;
+
+	__builtin_memset(&driven, 0, sizeof(driven));
+	fake.time = 1000;
+	EXPECT_OK(evc_scheduler_create(&options, &scheduler));
+	EXPECT_OK(driven_add(scheduler, 2000, 1, NULL));
+	EXPECT_OK(driven_add(scheduler, 3000, 2, NULL));
+	EXPECT_EQUAL(evc_scheduler_run_due(scheduler, fake.time = 2000, NULL), 1, "fired");
+	driven_close(scheduler);
+	EXPECT_EQUAL(driven.drops, 1, "drops");
+	clock.now = NULL;
+	EXPECT_STATUS(evc_scheduler_create(&options, &scheduler), EVC_INVALID_ARGUMENT);
+	return NULL;
+}
+
 /* The owner of the scheduler ends inside of one of its functions. */
 static uint64_t release_all(void *context, uint64_t deadline)
 {
@@ -259,7 +279,8 @@ static const struct evc_suite_test tests[] = {
 	{ "D12 a deadline that has passed is a value, or due at once, as the timer says", late_is_a_value },
 	{ "a driven scheduler tells of a timer that is earlier, and of no other", tells_when_earlier },
 	{ "D12 every allocation of a scheduler may fail; once warm there is none", out_of_memory },
-	{ "a clock without a sleep is refused", wrong_arguments },
+	{ "D12 a clock without a sleep is refused for a scheduler with a thread", wrong_arguments },
+	{ "D12 a driven scheduler takes a clock without a sleep", driven_without_sleep },
 	{ "D9 a driven scheduler may be released by a function of its own", released_inside },
 };
 SUITE_GROUP(suite_scheduler, tests);

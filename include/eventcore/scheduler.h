@@ -60,7 +60,8 @@ struct evc_scheduler_clock {
 	uint64_t (*now)(void *context);
 	/**
 	 * Sleeps until `now` reaches `deadline` (EVC_FOREVER: no limit) or the parker is woken, by means of
-	 * `evc_parker_wait(parker, ticket, ...)`. May return early without a reason. The scheduler's thread.
+	 * `evc_parker_wait(parker, ticket, ...)`. May return early without a reason. The scheduler's thread:
+	 * a driven scheduler never calls it, and takes NULL.
 	 */
 	void (*sleep)(void *context, struct evc_parker *parker, uint32_t ticket, uint64_t deadline);
 };
@@ -106,8 +107,8 @@ struct evc_scheduler_statistics {
  * @param out receives the scheduler
  *
  * Threads: any. Progress: as the allocator. Ownership: the caller holds one reference; end with
- * `evc_scheduler_close`, then `evc_scheduler_release`. Errors: EVC_OUT_OF_MEMORY, EVC_INVALID_ARGUMENT; no
- * thread runs then.
+ * `evc_scheduler_close`, then `evc_scheduler_release`. Errors: EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT, also
+ * for a clock that lacks a function; no thread runs then.
  */
 EVC_API EVC_MUST_USE enum evc_status
 evc_scheduler_create(const struct evc_scheduler_options *options, struct evc_scheduler **out);

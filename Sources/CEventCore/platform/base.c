@@ -40,7 +40,7 @@ const char *evc_status_text(enum evc_status status)
 	case EVC_OUT_OF_MEMORY:
 		return "out of memory; nothing that was accepted before is lost";
 	case EVC_INVALID_ARGUMENT:
-		return "an argument breaks a rule that the function's documentation states";
+		return "an argument is NULL, out of range, or lacks what the function's header asks for";
 	case EVC_NOT_FOUND:
 		return "what was named is not there";
 	case EVC_NOT_PERMITTED:

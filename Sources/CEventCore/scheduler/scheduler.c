@@ -72,7 +72,8 @@ enum evc_status evc_scheduler_create(const struct evc_scheduler_options *options
 		return status;
 	if (out == NULL)
 		return EVC_INVALID_ARGUMENT;
-	if (own.clock != NULL && (own.clock->now == NULL || own.clock->sleep == NULL))
+	/* Only a thread of the scheduler's own sleeps. */
+	if (own.clock != NULL && (own.clock->now == NULL || (own.clock->sleep == NULL && !own.driven)))
 		return EVC_INVALID_ARGUMENT;
 	scheduler = evc_allocate(sizeof(*scheduler), _Alignof(struct evc_scheduler));
 	if (scheduler == NULL)
