@@ -46,7 +46,7 @@ public final class EventRecorder: Sendable {
   ///   - file: Where to write. A file that is there is replaced.
   ///   - format: For machines, or for people as well.
   ///   - start: When the recording starts, on the clock of the dispatch times, the central's; nil is now.
-  /// - Throws: If the file cannot be made. If it cannot be written later, `finish()` throws.
+  /// - Throws: If the file cannot be made, or another recorder is writing it. If it cannot be written later, `finish()` throws.
   ///
   /// It gets the events that are dispatched after this returns (D4).
   public convenience init(
@@ -93,7 +93,7 @@ public final class EventRecorder: Sendable {
 
   deinit {
     for handle in handles { handle.remove() }
-    writer.flush()
+    writer.leave()
   }
 
   /// What has become of the events so far. Those that wait are not counted yet.

@@ -32,16 +32,36 @@ final class RecordingWriter: Sendable {
   ) throws(EventRecordingError) {
     let frames: any FrameWriter =
       format == .binary ? BinaryFrameWriter(start: start, types: types) : LineFrameWriter(start: start, types: types)
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else {
-      let found = "A recorder writes a file, and the system refused \(path): \(String(cString: strerror(errno)))."
-      throw EventRecordingError(.file, "\(found) Pass a file in a folder that is there and can be written.")
-    }
+    let descriptor = try Self.open(path)
     state = Guarded(State(frames: frames, file: FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)))
     flush()
   }
 
   deinit { flush() }
+
+  /// Opens the file, and empties it once it is known that nobody else records to it.
+  private static func open(_ path: String) throws(EventRecordingError) -> Int32 {
+    let descriptor = Foundation.open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else {
+      let found = "A recorder writes a file, and the system refused \(path): \(String(cString: strerror(errno)))."
+      throw EventRecordingError(.file, "\(found) Pass a file in a folder that is there and can be written.")
+    }
+    var status = stat()
+    // What is no file, such as /dev/null, several may write to.
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return descriptor }
+    // A file system that knows no locks refuses for another reason, and records all the same.
+    if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
+      close(descriptor)
+      let found = "A file is written by one recorder at a time, and another recorder is writing \(path)."
+      throw EventRecordingError(.file, "\(found) Finish that one first, or pass another file.")
+    }
+    guard ftruncate(descriptor, 0) == 0 else {
+      let found = "A recorder replaces its file, and the system refused \(path): \(String(cString: strerror(errno)))."
+      close(descriptor)
+      throw EventRecordingError(.file, "\(found) Pass another file.")
+    }
+    return descriptor
+  }
 
   var place: (any EventListenerHandling)? {
     get { state.withLock { $0.place } }
@@ -89,6 +109,19 @@ final class RecordingWriter: Sendable {
     state.frames.bytes.removeAll(keepingCapacity: true)
   }
 
+  /// Writes what there is, and leaves the file as one that was cut: nobody will end it.
+  func leave() {
+    state.withLock { state in
+      guard !state.hasEnded else { return }
+      (state.hasEnded, state.place) = (true, nil)
+      Self.flush(&state)
+      Self.unlock(state)
+    }
+  }
+
+  /// The file may be written by others, though the recorder is still there.
+  private static func unlock(_ state: State) { _ = flock(state.file.fileDescriptor, LOCK_UN) }
+
   /// Ends the recording once, after the handlers have ended. Throws if an event is missing.
   func end(left: Int) throws(EventRecordingError) -> EventRecorder.Counts {
     let (counts, error) = state.withLock { state in
@@ -96,6 +129,7 @@ final class RecordingWriter: Sendable {
         (state.hasEnded, state.place, state.counts.left) = (true, nil, left)
         state.frames.end(left: left)
         Self.flush(&state)
+        Self.unlock(state)
       }
       return (state.counts, Self.error(of: state))
     }

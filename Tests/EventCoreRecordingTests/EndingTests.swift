@@ -81,6 +81,29 @@ struct EndingTests {
     }
   }
 
+  @Test("D12: a file has one recorder at a time; a second one is refused, and damages nothing", arguments: cores, formats)
+  func second(core: EventCentral.Core, format: EventRecording.Format) throws {
+    try withFile { file in
+      let central = EventCentral(core: core)
+      func record() throws -> EventRecorder { try EventRecorder(central, of: [Mark.self], to: file, as: format) }
+      let first = try record()
+      for number in 0..<10 { Mark(number).queue(on: central) }
+      let error = #expect(throws: EventRecordingError.self) { try record() }
+      #expect(error?.reason == .file)
+      #expect(error?.description.contains("another recorder is writing \(file.path)") == true)
+      Mark(10).queue(on: central)
+      _ = try finish(first)
+      let recording = try EventRecording(contentsOf: file, of: [Mark.self])
+      #expect(try marks(of: recording).map(\.number) == Array(0...10))
+      // The end makes the file free, although the recorder is still there, and so does the last reference.
+      var next: EventRecorder? = try record()
+      withExtendedLifetime((first, next)) {}
+      next = nil
+      _ = try finish(record())
+      #expect(try EventRecording(contentsOf: file, of: [Mark.self]).count == 0)
+    }
+  }
+
   @Test("D9: a recorder that goes without its end leaves a file that reads as cut", arguments: cores, formats)
   func released(core: EventCentral.Core, format: EventRecording.Format) throws {
     try withFile { file in
