@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import EventCore
+@_spi(Bridge) import EventCore
+import Synchronization
 
 /// An event did not come that was expected, or one came that was not.
 public struct EventExpectationError: Error, Sendable, CustomStringConvertible {
@@ -64,8 +65,58 @@ extension EventCentral {
     }
   }
 
+  /// Asks whoever answers queries of a type, and returns the first answer.
+  ///
+  /// ```swift
+  /// let points = try await world.answer(to: PointsQuery(player: "Ann"), expecting: Int.self, within: .seconds(1))
+  /// ```
+  ///
+  /// As a `request`, but a deterministic central is run meanwhile, and its manual clock moved, as for
+  /// ``next(_:within:where:)``. An answerer that is `async` answers in a task, which such a central does not run.
+  ///
+  /// - Parameters:
+  ///   - query: The question, an event.
+  ///   - type: The type of the answer.
+  ///   - duration: How long to wait at most.
+  ///   - isolation: Leave it out. The call stays on the caller's actor.
+  /// - Returns: The answer that came first.
+  /// - Throws: As a `request`: `EventWaitError`, or what the answerer threw.
+  public func answer<Query: Eventable, Answer: Sendable>(
+    to query: Query, expecting type: Answer.Type = Answer.self, within duration: Duration,
+    isolation: isolated (any Actor)? = #isolation
+  ) async throws -> Answer {
+    guard isDeterministic else { return try await request(query, expecting: type, within: duration) }
+    let wait = AnswerWait<Answer>()
+    request(query, expecting: type, priority: .normal) { wait.take($0) }
+    _ = run(for: duration, until: { wait.hasAnswer })
+    guard let answer = wait.end() else { throw EventWaitError.timedOut(duration) }
+    return try answer.get()
+  }
+
   private func isReached<E: Eventable>(by probe: EventProbe<E>, within duration: Duration) async -> Bool {
     guard isDeterministic else { return await probe.hasEvent(within: duration) }
     return run(for: duration, until: { !probe.events.isEmpty })
+  }
+}
+
+/// The answer that a test waits for.
+private final class AnswerWait<Answer: Sendable>: Sendable {
+  private let state = Mutex<(answer: Result<Answer, any Error>?, isOver: Bool)>((nil, false))
+
+  var hasAnswer: Bool { state.withLock { $0.answer != nil } }
+
+  /// False if nobody waits any more.
+  func take(_ answer: Result<Answer, any Error>) -> Bool {
+    state.withLock { state in
+      if !state.isOver { state.answer = answer }
+      return !state.isOver
+    }
+  }
+
+  func end() -> Result<Answer, any Error>? {
+    state.withLock { state in
+      state.isOver = true
+      return state.answer
+    }
   }
 }

@@ -91,6 +91,63 @@ struct ExpectationTests {
     #expect(world.listener.listenerCount == 1)
   }
 
+  struct SumQuery: Eventable { var factor = 1 }
+  struct Refusal: Error {}
+
+  private func summing(on world: EventCentral) -> EventWorker<Int> {
+    EventWorker(on: world, state: 0) { on in
+      on(Hit.self) { sum, hit in sum += hit.points }
+      on.answer(SumQuery.self) { sum, query in
+        if query.factor == 0 { throw Refusal() }
+        return sum * query.factor
+      }
+    }
+  }
+
+  @Test("a worker answers in the runs of its central, after what was dispatched before", arguments: cores)
+  func answer(core: EventCentral.Core) async throws {
+    let world = EventCentral(deterministic: 1, core: core)
+    let (start, worker) = (world.now, summing(on: world))
+    Hit(points: 3).queue(on: world)
+    Hit(points: 4).queue(on: world)
+    let sum: Int = try await world.answer(to: SumQuery(factor: 2), within: .seconds(1))
+    #expect(sum == 14)
+    #expect(world.now == start)
+    await #expect(throws: Refusal.self) {
+      try await world.answer(to: SumQuery(factor: 0), expecting: Int.self, within: .seconds(1))
+    }
+    await #expect(throws: EventWaitError.nobodyAnswers) {
+      try await world.answer(to: SumQuery(), expecting: String.self, within: .seconds(1))
+    }
+    #expect(await worker.thread.drain())
+  }
+
+  @Test("an answer that comes too late is one that nobody waits for", arguments: cores)
+  func lateAnswer(core: EventCentral.Core) async throws {
+    let world = EventCentral(deterministic: 1, core: core)
+    let pump = EventPump(on: world)
+    let answerer = SumQuery.answer(executeOn: .pump(pump), on: world) { query in query.factor }
+    let failures = EventProbe(EventFailure.self, on: world)
+    let start = world.now
+    await #expect(throws: EventWaitError.timedOut(.seconds(1))) {
+      try await world.answer(to: SumQuery(factor: 5), expecting: Int.self, within: .seconds(1))
+    }
+    #expect(world.now == start + .seconds(1))
+    pump.run()
+    world.run()
+    #expect(failures.events.map { $0.lateAnswer as? Int } == [5])
+    answerer.remove()
+  }
+
+  @Test("a worker with a thread of its own is asked, too", .timeLimit(.minutes(5)), arguments: cores)
+  func answerOfAThread(core: EventCentral.Core) async throws {
+    let world = EventCentral(core: core)
+    let worker = summing(on: world)
+    Hit(points: 3).queue(on: world)
+    #expect(try await world.answer(to: SumQuery(), expecting: Int.self, within: .seconds(120)) == 3)
+    #expect(await worker.thread.drain())
+  }
+
   @Test("a central with threads is waited for", .timeLimit(.minutes(5)), arguments: cores)
   func threads(core: EventCentral.Core) async throws {
     let world = EventCentral(core: core)
