@@ -13,12 +13,13 @@ extension EventCentral {
   ///   - answer: The type of the answer: the answerers for that type are asked
   ///     (``Eventable/answer(executeOn:on:isolation:with:)``,
   ///     ``Eventable/answer(on:concurrency:with:)``).
-  ///   - limit: How long to wait at most, on the clock of the central; nil is for ever.
+  ///   - limit: How long to wait at most, on the clock of the central; nil is for ever. The time of a central with a
+  ///     manual clock stands still until somebody moves it.
   ///   - priority: Which of the five queues the request joins.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The answer that came first.
-  /// - Throws: ``EventWaitError/nobodyAnswers`` if there is no answerer, ``EventWaitError/refused`` if the mailboxes of all
-  ///   answerers are full and refuse it, ``EventWaitError/timedOut(_:)``,
+  /// - Throws: ``EventWaitError/nobodyAnswers`` if there is no answerer for both types, ``EventWaitError/refused`` if the
+  ///   mailboxes of all answerers are full and refuse it, ``EventWaitError/timedOut(_:)``,
   ///   ``EventWaitError/unanswered`` when all answerers have ended, or let go of the request, without an answer; what
   ///   the answerer threw, if that came first; `CancellationError` if the task is cancelled. An answerer that was
   ///   removed lets go of what waits for it when its place comes to it: on a thread or a queue that is busy, after the
@@ -26,6 +27,9 @@ extension EventCentral {
   ///
   /// **Ownership**: an answer that comes when nobody waits for it, after the limit or the cancellation or after the first
   /// one, is dispatched as an ``EventFailure`` with ``EventFailure/lateAnswer``, and an error that comes then as well.
+  ///
+  /// A deterministic central handles the request, and lets its time pass, only while somebody runs it: a task that does
+  /// nothing but await this call waits for ever. Tests ask by `answer(to:expecting:within:)` of EventCoreTesting.
   ///
   /// **Threads**: any task. **Order**: requests wait among the other events of their answerers (D1, D2).
   public func request<Query: Eventable, Answer: Sendable>(

@@ -98,7 +98,7 @@ public struct EventSequence<Event: Eventable>: AsyncSequence, Sendable {
 
   /// How many events were lost, since the task did not take them in time: the bound of the sequence's buffering or of
   /// its source refused or dropped them, or with ``EventBuffering/latest`` newer ones replaced them. What the interest
-  /// skips is counted by ``skippedCount``.
+  /// skips is counted by ``skippedCount``, and what waits by ``waitingEventCount``.
   ///
   /// **Threads**: any. A momentary figure while events are dispatched or taken.
   public var lag: UInt64 { mailbox.lostCount }

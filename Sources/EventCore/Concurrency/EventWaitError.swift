@@ -7,7 +7,7 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
   case timedOut(Duration)
   /// The central, the event thread, the pool or the listener that it listened to has ended.
   case sourceEnded
-  /// Nobody answers requests of this type.
+  /// Nobody answers queries of this type with answers of this type: an answerer is found by both.
   case nobodyAnswers
   /// Whoever answers requests of this type has a bounded mailbox that is full, and takes no more.
   case refused
@@ -19,9 +19,13 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
   /// A sentence for a log.
   public var description: String {
     switch self {
-    case .timedOut(let limit): "Nothing came within \(limit)."
+    case .timedOut(let limit): "Neither the event nor the answer that was waited for came within \(limit), on the clock of the central."
     case .sourceEnded: "The source ended while a task waited for one of its events."
-    case .nobodyAnswers: "Nobody answers requests of this type: register an answer before the request."
+    case .nobodyAnswers:
+      """
+      Nobody answers queries of this type with answers of this type. Answers are found by the types of both: register \
+      the answer before the request, on the same central, and expect the type that it returns.
+      """
     case .refused: "Whoever answers is full, and refused the request: ask again later, or give it a larger mailbox."
     case .unanswered: "Whoever got the request ended, or dropped it, without an answer."
     case .late: "The answer came when nobody waited for it any more."
