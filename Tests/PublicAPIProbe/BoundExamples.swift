@@ -27,6 +27,10 @@ struct BoundExamples {
     let pump = EventPump(on: world, mailbox: .bounded(10_000, whenFull: .dropOldest))
     let audit = EventListener(on: world, mailbox: .bounded(1_000, whenFull: .block(upTo: .milliseconds(50))))
     let workers = EventPool(balancer: .shared, mailbox: .bounded(500, whenFull: .refuse), on: world) { _ in Worker() }
+    let total = EventWorker(on: world, state: 0, mailbox: .bounded(100, whenFull: .dropNewest)) { on in
+      on(Hit.self) { sum, hit in sum += hit.damage }
+    }
+    defer { total.thread.cancel() }
 
     pump.addEventCallback { (_: Hit) in }
     var lost = 0
@@ -35,7 +39,7 @@ struct BoundExamples {
     for outcome in Hit(damage: 4).queueToEach(on: world) where outcome.fate == .refused {
       print("\(outcome.receiver) is full")
     }
-    #expect(outcome.accepted == 2 && lost == 0)
+    #expect(outcome.accepted == 3 && lost == 0)
 
     let load = pump.mailboxStatistics
     print("\(load.waiting) wait, \(load.highWaterMark) at most; \(load.refused) refused, \(load.dropped) dropped")

@@ -16,6 +16,21 @@ struct TemperatureRatingEvent: Eventable {
   var temperatureRating: TemperatureRating
 }
 
+// "The places": a method and a closure of the MainActor.
+@MainActor
+final class ShownTemperature {
+  var text = ""
+
+  func start() {
+    TemperatureEvent.addListener(self, ShownTemperature.onTemperature)
+    TemperatureRatingEvent.addListener(self) { @MainActor [weak self] event in
+      self?.text = "\(event.temperatureRating)"
+    }
+  }
+
+  func onTemperature(_ event: TemperatureEvent) { text = "\(event.temperatureInCelsius)" }
+}
+
 // "The places".
 @MainActor
 final class TemperatureRatingModel {

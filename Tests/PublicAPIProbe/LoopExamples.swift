@@ -56,7 +56,7 @@ struct LoopExamples {
     var clock = FixedStep(every: .seconds(1) / 50, atMost: 5)
     while game.isRunning {
       for step in clock.steps(until: .now) {
-        pump.run()                          // inside the step: each event reaches exactly one step
+        pump.run(limit: 10_000)             // inside the step: each event reaches exactly one step
         game.simulate(step, for: clock.length)
       }
       game.draw(between: clock.interpolation)
@@ -79,6 +79,28 @@ struct LoopExamples {
 
       #expect(pump.statistics.delivered == 1)
     }
+  }
+
+  @Test func awaits() async {
+    let (world, game) = (EventCentral(), Strikes())
+    let (news, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let pump = EventPump(on: world, wakeUp: { signal.yield() })
+    pump.addEventCallback { (hit: Hit) in game.apply(hit) }
+    let producer = Task { for _ in 0..<3 { Hit().queue(on: world) } }
+
+    for await _ in news {
+      pump.run(limit: 1)     // a run that leaves something wakes the loop again
+      if !game.isRunning { break }
+    }
+
+    await producer.value
+    #expect(pump.statistics.delivered == 3)
+  }
+
+  final class Strikes {
+    private var left = 3
+    var isRunning: Bool { left > 0 }
+    func apply(_ hit: Hit) { left -= hit.damage }
   }
 
   #if os(Linux)

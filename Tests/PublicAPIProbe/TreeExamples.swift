@@ -26,8 +26,35 @@ final class CartScreen: Sendable {
   func onItemAdded(_ event: ItemAdded) {}
 }
 
+@MainActor
+final class Till {
+  let node: EventNode
+  var count = 0
+
+  init(_ parent: EventNode) {
+    node = EventNode(parent: parent, name: "till")
+    node.addHandler(.onRaise, executeOn: MainActor.shared) { [weak self] (event: ItemAdded) in
+      self?.count += event.count
+    }
+    node.addHandler(.onRaise, for: ItemAdded.self) { [weak self] context in
+      let event = context.event
+      guard let self else { return .continue }
+      return MainActor.assumeIsolated { self.accepts(event) ? .continue : .consume }
+    }
+  }
+
+  func accepts(_ event: ItemAdded) -> Bool { count + event.count < 100 }
+}
+
 @Suite("The trees' examples compile and run")
 struct TreeExamples {
+  @Test("a method of the MainActor decides")
+  @MainActor func decides() {
+    let till = Till(EventNode(name: "app"))
+    #expect(till.node.raise(event: ItemAdded(count: 100)).consumer == till.node.id)
+    #expect(!till.node.raise(event: ItemAdded(count: 1)).isConsumed)
+  }
+
   @Test("as printed")
   func asPrinted() {
     let printed = Log<String>()

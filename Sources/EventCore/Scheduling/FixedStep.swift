@@ -7,7 +7,7 @@
 /// var clock = FixedStep(every: .seconds(1) / 50, atMost: 5)
 /// while game.isRunning {
 ///   for step in clock.steps(until: .now) {
-///     pump.run()                          // inside the step: each event reaches exactly one step
+///     pump.run(limit: 10_000)             // inside the step: each event reaches exactly one step
 ///     game.simulate(step, for: clock.length)
 ///   }
 ///   game.draw(between: clock.interpolation)

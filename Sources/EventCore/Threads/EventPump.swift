@@ -102,8 +102,10 @@ public final class EventPump {
   /// events as were handled before, but at most 31, may begin too late. A handler is never interrupted. (The locking
   /// core reads the clock before each event, some 20 ns, and none begins too late.)
   ///
-  /// Events that handlers dispatch, and that other threads dispatch meanwhile, are handled, too: give a run that
-  /// has to end a deadline or a limit.
+  /// Events that handlers dispatch, and that other threads dispatch meanwhile, are handled, too. So a run without a
+  /// deadline and a limit does not return while a handler dispatches to the pump each time, or producers are faster:
+  /// give a run that has to end one of the two. On a central with a `ManualClock` only a limit ends it: time stands
+  /// still during the run, and the deadline does not come.
   ///
   /// **Threads**: those of the loop, one at a time; a second thread at the same time, and a callback of the pump
   /// itself, trap.
