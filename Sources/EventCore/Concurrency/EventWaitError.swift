@@ -19,7 +19,7 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
   /// A sentence for a log.
   public var description: String {
     switch self {
-    case .timedOut(let limit): "Neither the event nor the answer that was waited for came within \(limit), on the clock of the central."
+    case .timedOut(let limit): "Neither an event nor an answer came within \(limit) on the clock of the central."
     case .sourceEnded: "The source ended while a task waited for one of its events."
     case .nobodyAnswers:
       """
