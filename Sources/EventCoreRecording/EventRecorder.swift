@@ -46,7 +46,8 @@ public final class EventRecorder: Sendable {
   ///   - file: Where to write. A file that is there is replaced.
   ///   - format: For machines, or for people as well.
   ///   - start: When the recording starts, on the clock of the dispatch times, the central's; nil is now.
-  /// - Throws: If the file cannot be made, or another recorder is writing it. If it cannot be written later, `finish()` throws.
+  /// - Throws: If the file cannot be made, or another recorder is writing it. If it cannot be written later,
+  ///   `finish()` throws.
   ///
   /// It gets the events that are dispatched after this returns (D4).
   public convenience init(

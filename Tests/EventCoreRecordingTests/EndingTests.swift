@@ -81,7 +81,7 @@ struct EndingTests {
     }
   }
 
-  @Test("D12: a file has one recorder at a time; a second one is refused, and damages nothing", arguments: cores, formats)
+  @Test("D12: a file has one recorder at a time, and a second one is refused", arguments: cores, formats)
   func second(core: EventCentral.Core, format: EventRecording.Format) throws {
     try withFile { file in
       let central = EventCentral(core: core)
