@@ -87,3 +87,13 @@ extension EventCoordinator {
       HandlerCallback(owned: body))
   }
 }
+
+extension EventListenerHandling {
+  /// Whether the listener was removed, or its place has found its requester gone, which it does with the first event
+  /// afterwards.
+  ///
+  /// **Threads**: any. Unlike ``EventRegistration/isActive`` it does not look at the requester, which it would retain
+  /// for a moment: if its last reference went in that moment, it would end on the calling thread.
+  @_spi(Bridge)
+  public var hasEnded: Bool { (self as? ListenerRegistration)?.isEnded ?? !isActive }
+}

@@ -183,8 +183,9 @@ private final class CoordinatorPlace: Sendable {
     end()
   }
 
-  /// False once the coordinator is gone.
-  var isHere: Bool { handle.isActive }
+  /// False once the place has found the coordinator gone. Any thread: it does not look at the coordinator, which must
+  /// not end outside of its place.
+  var isHere: Bool { !handle.hasEnded }
 
   /// Has a closure called at the end of the place, once. It may wait for the network.
   func whenOver(_ body: @escaping @Sendable () -> Void) { over.withLock { $0 = body } }
@@ -197,16 +198,25 @@ private final class CoordinatorPlace: Sendable {
     if let body { DispatchQueue.global().async(execute: body) }
   }
 
-  /// A coordinator that is gone is not called, and the closure is freed.
+  /// A coordinator that is gone is not called, and the closure is freed; then the place ends.
   ///
   /// - Returns: Whether it is under way.
   @discardableResult
   func run(
     _ priority: EventPriority = .normal, _ body: @escaping @Sendable (EventCoordinator, Answered) -> Void
   ) -> Bool {
-    // With the place, which would end the listener.
-    let call = Call(place: token) { body($0, $1); withExtendedLifetime(self) {} }
+    let visit = Visit(self)
+    let call = Call(place: token) { body($0, $1); withExtendedLifetime(visit) {} }
     return call.queue(priority: priority, on: central) > 0
+  }
+
+  /// A call under way. It has the place, which would end the listener.
+  private final class Visit: Sendable {
+    private let place: CoordinatorPlace
+
+    init(_ place: CoordinatorPlace) { self.place = place }
+
+    deinit { if !place.isHere { place.end() } }
   }
 
   func tell(_ event: any CoordinateEvents, _ answer: Result<EventEmission, any Error>) {

@@ -19,6 +19,14 @@ enum Shift: CoordinateEvents, RemoteEvent, Equatable {
   case began
 }
 
+/// Holds up the thread of the client that takes it from the network.
+private enum Parcel: CoordinateEvents, RemoteEvent, Equatable {
+  static let subject = "tests.parcel"
+  static let gate = DispatchSemaphore(value: 0)
+  case number(Int)
+  mutating func arrived(_ origin: RemoteOrigin) { Self.gate.wait() }
+}
+
 /// A coordinator that does with each event what a test says.
 private final class Desk: Coordinator {
   private let decide: (any CoordinateEvents) -> EventInterception
@@ -31,6 +39,30 @@ private final class Desk: Coordinator {
   override func intercept(_ event: any CoordinateEvents) -> EventInterception { decide(event) }
 }
 
+/// A coordinator that tells of its end.
+private final class Confined: Coordinator {
+  private let ended: @Sendable () -> Void
+
+  init(_ ended: @escaping @Sendable () -> Void) {
+    self.ended = ended
+    super.init()
+  }
+
+  deinit { ended() }
+}
+
+/// A queue on which coordinators are used.
+private final class Place: @unchecked Sendable {
+  let queue = DispatchQueue(label: "plant")
+  private let key = DispatchSpecificKey<Void>()
+  /// Used on the queue.
+  var top: Confined?
+
+  init() { queue.setSpecific(key: key, value: ()) }
+
+  var isCurrent: Bool { DispatchQueue.getSpecific(key: key) != nil }
+}
+
 /// The coordinators of a machine: a top, and one below it that emits.
 private actor Machine {
   nonisolated let bridge: NATSBridge
@@ -40,10 +72,12 @@ private actor Machine {
 
   init(
     _ server: ServerProcess, _ core: EventCentral.Core = .default, on world: EventCentral? = nil,
-    outbox: EventMailboxCapacity = NATSBridge.Options().outbox,
+    outbox: EventMailboxCapacity = NATSBridge.Options().outbox, inbox: Int = NATSBridge.Options().inbox,
     _ decide: @escaping @Sendable (any CoordinateEvents) -> EventInterception = { _ in .pass }
   ) async throws {
-    bridge = try await NATSBridge.to(server, on: world ?? EventCentral(core: core)) { $0.outbox = outbox }
+    bridge = try await NATSBridge.to(server, on: world ?? EventCentral(core: core)) {
+      ($0.outbox, $0.inbox) = (outbox, inbox)
+    }
     make(decide)
   }
 
@@ -75,8 +109,10 @@ private actor Machine {
   }
 
   @discardableResult
-  func answer(as name: String) async throws -> RemoteRegistration {
-    let registration = try bridge.answerUnhandled(by: desk!, as: name, carrying: [Incident.self, Shift.self])
+  func answer(
+    as name: String, carrying types: [any (CoordinateEvents & RemoteEvent).Type] = [Incident.self, Shift.self]
+  ) async throws -> RemoteRegistration {
+    let registration = try bridge.answerUnhandled(by: desk!, as: name, carrying: types)
     try await bridge.settle()
     return registration
   }
@@ -169,6 +205,72 @@ private actor Machine {
     // The first one as well, if this machine takes so long.
     #expect((1...2).contains(hall.bridge.counts.unsent))
     await plant.bridge.drain()
+  }
+
+  @Test("a parent that is slower than its children: the client drops, which is counted and told as too late")
+  func overrun() async throws {
+    let server = try ServerProcess()
+    let asked = Log<String>()
+    let plant = try await Machine(server, inbox: 10) { event in
+      asked.append("\(event)")
+      return .handled
+    }
+    try await plant.answer(as: "plant", carrying: [Parcel.self])
+    let hall = try await Machine(server)
+    let limit = Duration.milliseconds(1500)
+    try await hall.forward(to: "plant", within: limit, carrying: [Parcel.self])
+    for number in 0..<100 { await hall.emit(Parcel.number(number)) }
+    #expect(await eventually { plant.bridge.counts.overrun > 80 })
+    for _ in 0..<100 { Parcel.gate.signal() }
+    // Each once.
+    let told = await hall.log.entries(atLeast: 100)
+    #expect(Set(told.map { $0.prefix { $0 != " " } }).count == 100)
+    await plant.bridge.drain()
+    #expect(await hall.bridge.drain())
+    #expect(hall.log.count == 100)
+    let counts = plant.bridge.counts
+    #expect(counts.received + counts.overrun == 100)
+    #expect(asked.count == counts.dispatched)
+    let late = Set(told.filter { $0.hasSuffix(" \(EventWaitError.timedOut(limit))") })
+    let handled = Set(told.filter { $0.hasSuffix(" handled") })
+    #expect(late.count + handled.count == 100)
+    #expect(late.count >= counts.overrun)
+    #expect(handled.isSubset(of: asked.entries.map { "\($0) handled" }))
+  }
+
+  @Test("coordinators end where they are used, also while events come for them (D9)", arguments: cores)
+  func confinement(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let bridge = try await NATSBridge.to(server, on: EventCentral(core: core))
+    let place = Place()
+    let (ended, isOver, childIsOver) = (Log<Bool>(), Log<Void>(), Log<Void>())
+    let raw = try RawClient(server)
+    Thread.detachNewThread {
+      while isOver.count == 0 {
+        for _ in 0..<50 { raw.publish("plant.tests.shift.emission", Data(#"{"began":{}}"#.utf8)) }
+        // No more than the plant takes.
+        raw.flush()
+      }
+      childIsOver.append(())
+    }
+    for round in 1...200 {
+      let registration = try place.queue.sync {
+        let top = Confined { ended.append(place.isCurrent) }
+        top.start()
+        place.top = top
+        return try bridge.answerUnhandled(
+          by: top, as: "plant", carrying: [Shift.self], executeOn: .dispatchQueue(place.queue))
+      }
+      let before = bridge.counts.received
+      #expect(await eventually { bridge.counts.received > before + 20 })
+      place.queue.async { place.top = nil }
+      #expect(await ended.entries(atLeast: round).count == round)
+      registration.remove()
+    }
+    isOver.append(())
+    _ = await childIsOver.entries(atLeast: 1)
+    #expect(!ended.entries.contains(false))
+    bridge.close()
   }
 
   @Test("closed, full, and removed")
