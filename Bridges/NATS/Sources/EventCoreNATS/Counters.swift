@@ -32,7 +32,7 @@ extension NATSBridge {
     public var own = 0
     /// Their message names another type.
     public var foreign = 0
-    /// Their header has another form.
+    /// Their header has another form, or they are requests that say nowhere where the answer is to go.
     public var malformed = 0
     /// Longer than ``NATSBridge/Options/longestMessage``.
     public var tooLong = 0

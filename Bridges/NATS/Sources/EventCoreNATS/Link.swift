@@ -29,7 +29,7 @@ final class Link: @unchecked Sendable {
   /// Until when to wait for a connection; nil is for ever.
   private var limit: Date?
 
-  private let sendsAtOnce: Bool
+  let sendsAtOnce: Bool
   private let isFlushing = Atomic<Bool>(false)
   private let flushes = DispatchQueue(label: "NATSBridge.flushes", qos: .userInitiated)
   private let replies = DispatchQueue(label: "NATSBridge.replies", qos: .userInitiated)

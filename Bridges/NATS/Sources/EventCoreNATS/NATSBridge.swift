@@ -38,7 +38,9 @@ public final class NATSBridge: Sendable {
     /// The longest message to take, in bytes; longer ones are counted as ``Counts/tooLong``.
     public var longestMessage = 1 << 20
     /// Whether to write each message at once. Otherwise the client gathers what comes within a millisecond, which is
-    /// the faster the more events there are, and the slower for a single one. Requests and answers do not wait for it.
+    /// the faster the more events there are, and the slower for a single one. Requests and answers do not wait for it,
+    /// and those of a bridge that sends at once save a thread: an answerer writes its answer itself, and waits if the
+    /// network takes nothing, for up to two heartbeats.
     public var sendsAtOnce = false
     /// How to come back after the connection broke.
     public var reconnecting = Reconnecting()

@@ -52,12 +52,22 @@ private let failureKey = "EventCore-Failure"
 extension Link {
   // The caller waits for nobody: it may be the thread that dispatches, at the end of an event.
 
-  func send(_ subject: String, _ body: Data) {
-    enqueue { link in
-      body.withUnsafeBytes { bytes in
-        _ = natsConnection_Publish(link.connection, subject, bytes.baseAddress, Int32(clamping: bytes.count))
-      }
+  func send(_ subject: String, _ body: Data) { enqueue { $0.write(body, to: subject) } }
+
+  /// The same for the caller that has made the answer, and not at the end of an event: one with `sendsAtOnce` waits for
+  /// the network instead of for a thread that writes.
+  func sendAnswer(_ subject: String, _ body: Data) {
+    if sendsAtOnce { write(body, to: subject) } else { send(subject, body) }
+  }
+
+  private func write(_ body: Data, to subject: String) {
+    let status = body.withUnsafeBytes {
+      natsConnection_Publish(connection, subject, $0.baseAddress, Int32(clamping: $0.count))
     }
+    // Whoever waits for it would wait until it is too late.
+    guard status == NATS_MAX_PAYLOAD else { return }
+    let most = natsConnection_GetMaxPayload(connection)
+    send(subject, failure: "its answer has \(body.count) bytes, and the server takes \(most)")
   }
 
   func send(_ subject: String, failure: String) {

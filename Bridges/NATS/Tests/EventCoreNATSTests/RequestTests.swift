@@ -15,15 +15,21 @@ struct Price: Codable, Sendable, Equatable {
   var cents: Int
 }
 
+/// Another type under the same subject.
+private struct WeightQuery: RemoteEvent {
+  static let subject = PriceQuery.subject
+  var id: Int
+}
+
 @Suite struct RequestTests {
   struct NoSuchThing: Error {}
 
-  @Test("a request finds its answer on another machine", arguments: cores)
-  func answers(core: EventCentral.Core) async throws {
+  @Test("a request finds its answer on another machine", arguments: cores, [false, true])
+  func answers(core: EventCentral.Core, atOnce: Bool) async throws {
     let server = try ServerProcess()
     let (here, there) = (EventCentral(core: core), EventCentral(core: core))
-    let asking = try await NATSBridge.to(server, on: here)
-    let answering = try await NATSBridge.to(server, on: there)
+    let asking = try await NATSBridge.to(server, on: here) { $0.sendsAtOnce = atOnce }
+    let answering = try await NATSBridge.to(server, on: there) { $0.sendsAtOnce = atOnce }
     PriceQuery.answer(on: there) { query in
       guard query.id >= 0 else { throw NoSuchThing() }
       return Price(cents: query.id * 100)
@@ -107,6 +113,56 @@ struct Price: Codable, Sendable, Equatable {
     let failure = try #require(await failures.entries(atLeast: 1).first)
     #expect(failure.lateAnswer as? Price == Price(cents: 7) && failure.eventType == PriceQuery.self)
     thread.cancel()
+    asking.close()
+    answering.close()
+  }
+
+  @Test("an answer that is longer than the server takes is told as a failure, and not waited for", arguments: [false, true])
+  func longAnswers(atOnce: Bool) async throws {
+    let server = try ServerProcess(configuration: "max_payload: 2048")
+    let (here, there) = (EventCentral(), EventCentral())
+    let asking = try await NATSBridge.to(server, on: here) { $0.sendsAtOnce = atOnce }
+    let answering = try await NATSBridge.to(server, on: there) { $0.sendsAtOnce = atOnce }
+    PriceQuery.answer(on: there) { query in Data(repeating: 0, count: query.id) }
+    try answering.answerRequests(PriceQuery.self, with: Data.self, coding: .cbor)
+    try await answering.settle()
+    try asking.forwardRequests(PriceQuery.self, expecting: Data.self, coding: .cbor, within: .seconds(20))
+    // With the head of the data.
+    #expect(try await here.request(PriceQuery(id: 2045), expecting: Data.self).count == 2045)
+    await #expect {
+      try await here.request(PriceQuery(id: 2046), expecting: Data.self)
+    } throws: {
+      ($0 as? NATSBridgeError)?.reason == .answerFailed && "\($0)".contains("2049 bytes")
+    }
+    #expect(try await here.request(PriceQuery(id: 1), expecting: Data.self).count == 1)
+    asking.close()
+    answering.close()
+  }
+
+  @Test("what is no request is counted, and whoever waits for its answer is told")
+  func malice() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let answering = try await NATSBridge.to(server, on: there)
+    let asked = Log<Int>()
+    PriceQuery.answer(on: there) { query in
+      asked.append(query.id)
+      return Price(cents: query.id)
+    }
+    try answering.answerRequests(PriceQuery.self, with: Price.self)
+    try await answering.settle()
+    // Nowhere to send the answer to.
+    let raw = try RawClient(server)
+    raw.publish("\(PriceQuery.subject).request", Data(#"{"id":1}"#.utf8))
+    #expect(await eventually { answering.counts.malformed == 1 })
+    let asking = try await NATSBridge.to(server, on: here)
+    try asking.forwardRequests(WeightQuery.self, expecting: Price.self, within: .seconds(20))
+    await #expect { try await here.request(WeightQuery(id: 2), expecting: Price.self) } throws: {
+      ($0 as? NATSBridgeError)?.reason == .answerFailed
+    }
+    let counts = answering.counts
+    #expect(counts.foreign == 1 && counts.received == 2 && counts.dispatched == 0)
+    #expect(asked.count == 0)
     asking.close()
     answering.close()
   }
