@@ -26,7 +26,9 @@ extension EventCentral {
   ///   handler that runs there.
   ///
   /// **Ownership**: an answer that comes when nobody waits for it, after the limit or the cancellation or after the first
-  /// one, is dispatched as an ``EventFailure`` with ``EventFailure/lateAnswer``, and an error that comes then as well.
+  /// one, is dispatched as an ``EventFailure`` with ``EventFailure/lateAnswer``, and an error that comes then as well. The
+  /// failure's error tells the two apart: ``EventWaitError/late``, and ``EventWaitError/answeredByAnother`` after the
+  /// first one, which nobody has to be told of.
   ///
   /// A deterministic central handles the request, and lets its time pass, only while somebody runs it: a task that does
   /// nothing but await this call waits for ever. Tests ask by `answer(to:expecting:within:)` of EventCoreTesting.
@@ -65,7 +67,7 @@ extension EventCentral {
       gathered = try await ask(query, answers, within: limit, priority).answers
     } catch EventWaitError.nobodyAnswers {}
     guard !Task.isCancelled else {
-      for answer in gathered { answers.report(answer) }
+      for answer in gathered { answers.report(answer, .late) }
       throw CancellationError()
     }
     // If the time is over, what has come is the answer.

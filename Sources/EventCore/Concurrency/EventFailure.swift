@@ -6,7 +6,9 @@
 /// again, without end: such a handler deals with its own errors.
 ///
 /// An answer to a request is one, too, if nobody waits for it when it comes
-/// (``EventCentral/request(_:expecting:within:priority:isolation:)``). If it is a resource, this is where it is freed:
+/// (``EventCentral/request(_:expecting:within:priority:isolation:)``). If it is a resource, this is where it is freed. That
+/// of an answerer whom another was faster than is no mistake of anybody's, and a log need not have it
+/// (``EventWaitError/answeredByAnother``):
 ///
 /// ```swift
 /// EventFailure.addListener(nil, executeOn: .listenerThread, on: world) { failure in
@@ -23,7 +25,8 @@ public struct EventFailure: Eventable, CustomStringConvertible {
   public let eventType: any Eventable.Type
   /// Whose handler it was.
   public let receiver: any EventListenerHandling
-  /// What the handler threw; ``EventWaitError/late`` for an answer.
+  /// What the handler threw; for an answer ``EventWaitError/late``, or ``EventWaitError/answeredByAnother`` if the
+  /// requester has got the answer of another.
   public let error: any Error
   /// The answer that nobody waited for; nil if the handler threw.
   public let lateAnswer: (any Sendable)?

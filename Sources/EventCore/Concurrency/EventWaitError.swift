@@ -15,6 +15,9 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
   case unanswered
   /// An answer came when nobody waited for it any more; it is in ``EventFailure/lateAnswer``.
   case late
+  /// The requester has the answer of another, which came first. Nothing has failed: the answer is in
+  /// ``EventFailure/lateAnswer`` for whoever has to free it.
+  case answeredByAnother
 
   /// A sentence for a log.
   public var description: String {
@@ -29,6 +32,7 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
     case .refused: "Whoever answers is full, and refused the request: ask again later, or give it a larger mailbox."
     case .unanswered: "Whoever got the request ended, or dropped it, without an answer."
     case .late: "The answer came when nobody waited for it any more."
+    case .answeredByAnother: "Another answer came first."
     }
   }
 }

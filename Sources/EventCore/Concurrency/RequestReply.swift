@@ -49,6 +49,8 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
   private struct State {
     var answers: [GivenAnswer<Answer>] = []
     var hasEnded = false
+    /// Whether as many have come as are wanted.
+    var hasAll = false
     /// Freed when it is called, which the end of the ticket does at the latest.
     var whenEnded: (@Sendable () -> Void)?
   }
@@ -79,25 +81,28 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
   }
 
   func add(_ answer: GivenAnswer<Answer>) {
-    var isLate = false
+    var loss: EventWaitError?
     wake { state in
-      isLate = state.hasEnded
-      if isLate { return false }
+      guard !state.hasEnded else {
+        loss = state.hasAll ? .answeredByAnother : .late
+        return false
+      }
       state.answers.append(answer)
-      state.hasEnded = state.answers.count >= wanted
+      state.hasAll = state.answers.count >= wanted
+      state.hasEnded = state.hasAll
       return state.hasEnded
     }
-    if isLate { report(answer) }
+    if let loss { report(answer, loss) }
   }
 
   /// Dispatches an answer that nobody waits for as a failure, so that it can be freed by whoever knows how.
-  func report(_ late: GivenAnswer<Answer>) {
+  func report(_ given: GivenAnswer<Answer>, _ loss: EventWaitError) {
     let failure =
-      switch late.result {
+      switch given.result {
       case .success(let answer):
-        EventFailure(eventType: query, receiver: late.answerer, error: EventWaitError.late, lateAnswer: answer)
+        EventFailure(eventType: query, receiver: given.answerer, error: loss, lateAnswer: answer)
       case .failure(let error):
-        EventFailure(eventType: query, receiver: late.answerer, error: error)
+        EventFailure(eventType: query, receiver: given.answerer, error: error)
       }
     dispatch(failure, lane: Lane(.queue, .normal), through: router)
   }

@@ -249,7 +249,11 @@ struct RequestTests {
     }
     let first = try await central.request(PriceQuery(id: 1), expecting: Price.self)
     var amounts = [first.amount]
-    for _ in 0..<2 { amounts.append(try #require(await failures.next()?.lateAnswer as? Price).amount) }
+    for _ in 0..<2 {
+      let failure = try #require(await failures.next())
+      #expect(failure.error as? EventWaitError == .answeredByAnother)
+      amounts.append(try #require(failure.lateAnswer as? Price).amount)
+    }
     #expect(amounts.sorted() == [0, 1, 2])
 
     let kept = Log<EventRequest<PriceQuery, Price>>()
@@ -265,6 +269,7 @@ struct RequestTests {
     var gathered: [Int] = []
     for _ in 0..<3 {
       let failure = try #require(await failures.next())
+      #expect(failure.error as? EventWaitError == .late)
       #expect(answerers.contains { $0 === failure.receiver })
       gathered.append(try #require(failure.lateAnswer as? Price).amount)
     }
