@@ -34,7 +34,8 @@
     /// Makes a log, which begins with the handlers that throw from now on.
     ///
     /// - Parameters:
-    ///   - central: Whose failures are logged, as errors: handlers that throw, answers that come too late. While the log is a thousand behind, the oldest are dropped.
+    ///   - central: Whose failures are logged, as errors: handlers that throw, answers that come too late, but not those
+    ///     that came after another's. While the log is a thousand behind, the oldest are dropped.
     ///   - receivers: Whose mailboxes are looked at.
     ///   - logger: Where it is written.
     ///   - backlog: How many events wait when a mailbox is said to grow, as a warning; it is said again each time that
@@ -67,6 +68,8 @@
       EventFailure.addListener(
         nil,
         { failure in
+          // Of several answerers one is the first, and the others have not failed.
+          if failure.lateAnswer != nil, failure.error as? EventWaitError == .answeredByAnother { return }
           logger.error(
             failure.lateAnswer == nil ? "A handler threw." : "An answer came too late.", error: failure.error,
             metadata: ["event": "\(failure.eventType)", "error": "\(failure.error)"])

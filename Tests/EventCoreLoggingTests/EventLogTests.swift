@@ -55,6 +55,34 @@
       #expect(log.entries.count == 5)
     }
 
+    @Test("an answer that comes after another's is not logged, and one that comes too late is", arguments: cores)
+    func answers(core: EventCentral.Core) async throws {
+      let world = EventCentral(core: core)
+      let (logger, log) = makeLogger()
+      let events = EventLog(of: world, to: logger)
+      var failures = world.failures.makeAsyncIterator()
+      let answerers = (0..<2).map { _ in Order.answer(on: world) { order in order.number } }
+      #expect(try await world.request(Order(number: 1), expecting: Int.self) == 1)
+      #expect(await failures.next()?.lateAnswer as? Int == 1)
+      for answerer in answerers { answerer.remove() }
+
+      let (entered, leave) = (Gate(), Gate())
+      Order.answer(on: world) { order in
+        entered.open()
+        leave.pass()
+        return "\(order.number)"
+      }
+      let request = Task { try await world.request(Order(number: 2), expecting: String.self) }
+      await offThePool { entered.pass() }
+      request.cancel()
+      await #expect(throws: CancellationError.self) { try await request.value }
+      leave.open()
+      #expect(await failures.next()?.lateAnswer as? String == "2")
+      #expect(await yieldUntil { !log.entries.isEmpty })
+      #expect(log.entries.map(\.message) == ["An answer came too late."])
+      withExtendedLifetime(events) {}
+    }
+
     @Test("a mailbox that grows is said at the backlog, at each doubling, and when it shrinks", arguments: [1, 2, 3, 100])
     func growth(backlog: Int) {
       let (logger, log) = makeLogger()
