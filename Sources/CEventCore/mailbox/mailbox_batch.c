@@ -90,27 +90,30 @@ static __attribute__((noinline)) void *take_carefully(struct evc_batch_walk *wal
 	return batch->payload;
 }
 
-/* Takes the next event, after the one before was delivered, and returns its payload. The first two are the walk's. */
+/*
+ * Takes the next event, after the one at `payload` was delivered, and returns its payload. The first two are the walk's;
+ * what a loop passes of them it keeps in registers.
+ */
 static inline void *take_next(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
-			      struct evc_batch_walk *walk)
+			      struct evc_batch_walk *walk, unsigned char *payload, int64_t step, unsigned lane)
 {
-	struct evc_batch *batch = &envelope->batch;
-	unsigned char *payload = batch->payload + batch->step;
-
+	payload += step;
 	/* C3; as in evc_mailbox_next. */
 	if (evc_unlikely(payload == walk->unchecked ||
 			 atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0))
 		return take_carefully(walk);
-	batch->payload = payload;
+	envelope->batch.payload = payload;
 	/* Another processor wrote it: fetched while the events before it are handled. */
-	__builtin_prefetch(payload + BATCH_AHEAD * batch->step);
-	evc_mailbox_count_left(mailbox, envelope->lane, 1);
+	__builtin_prefetch(payload + BATCH_AHEAD * step);
+	evc_mailbox_count_left(mailbox, lane, 1);
 	return payload;
 }
 
 void *evc_batch_next(struct evc_batch_walk *walk)
 {
-	return take_next(walk->mailbox, walk->envelope, walk);
+	struct evc_envelope *envelope = walk->envelope;
+
+	return take_next(walk->mailbox, envelope, walk, envelope->batch.payload, envelope->batch.step, envelope->lane);
 }
 
 /* Puts a batch back as the first of its lane, until its last event is taken. */
@@ -121,6 +124,21 @@ static void put_back(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
 	evc_slot_set_next(envelope, list->first);
 	list->first = envelope;
 	mailbox->occupied |= 1u << envelope->lane;
+}
+
+static inline void deliver_each(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
+				struct evc_batch_walk *walk)
+{
+	struct evc_subscription *subscription = envelope->subscription;
+	unsigned char *payload = envelope->batch.payload;
+	const int64_t step = envelope->batch.step;
+	const unsigned lane = envelope->lane;
+
+	do
+		if (!subscription->deliver(subscription->context, payload, envelope, true) &&
+		    subscription->drop != NULL)
+			subscription->drop(subscription->context, payload);
+	while ((payload = take_next(mailbox, envelope, walk, payload, step, lane)) != NULL);
 }
 
 void evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
@@ -136,14 +154,13 @@ void evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope 
 	if (!evc_batch_is_last(batch))
 		put_back(mailbox, envelope);
 	look_ahead(&walk);
-	do {
-		if (subscription->deliver_batch != NULL)
+	if (subscription->deliver_batch != NULL)
+		/* Again if it did not take all of them. */
+		do
 			subscription->deliver_batch(subscription->context, payload, envelope, &walk);
-		else if (!subscription->deliver(subscription->context, payload, envelope, true) &&
-			 subscription->drop != NULL)
-			subscription->drop(subscription->context, payload);
-		/* Also for a deliver_batch that did not take all of them. */
-	} while ((payload = take_next(mailbox, envelope, &walk)) != NULL);
+		while ((payload = evc_batch_next(&walk)) != NULL);
+	else
+		deliver_each(mailbox, envelope, &walk);
 	if (batch->payload == batch->end)
 		evc_envelope_end(envelope, true, mailbox->returns);
 }
