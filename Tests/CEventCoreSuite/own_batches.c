@@ -123,7 +123,71 @@ static const char *two_lanes(void)
 	return NULL;
 }
 
+#define LARGEST 40u
+
+struct bytes {
+	size_t size;
+	unsigned delivered, wrong;
+};
+
+/* What byte number `at` of event number `event` is. */
+static unsigned char byte_of(unsigned event, size_t at)
+{
+	return (unsigned char)(31 * event + 7 * at + 1);
+}
+
+static bool deliver_bytes(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct bytes *bytes = context;
+
+	(void)envelope, (void)owned;
+	for (size_t at = 0; at < bytes->size; at++)
+		bytes->wrong += ((unsigned char *)payload)[at] != byte_of(bytes->delivered, at);
+	bytes->delivered++;
+	return true;
+}
+
+/* Those that join a batch, and those that are too large for one; from addresses that are no multiples of anything. */
+static const char *every_size(void)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .batches = true };
+	struct bytes bytes = { 0 };
+	struct evc_subscription_options handler = {
+		.size = sizeof(handler), .context = &bytes, .deliver = deliver_bytes
+	};
+	struct evc_subscription *subscription;
+	struct evc_mailbox *mailbox, *before;
+	struct evc_router *router;
+	unsigned char event[LARGEST + 1];
+
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_OK(evc_mailbox_create(&options, &mailbox));
+	EXPECT_OK(evc_mailbox_add_subscription(mailbox, &handler, &subscription));
+	EXPECT_OK(evc_router_subscribe(router, 1, subscription, 1, false));
+	for (bytes.size = 0; bytes.size <= LARGEST; bytes.size++) {
+		bytes.delivered = 0;
+		before = evc_mailbox_enter(mailbox);
+		for (unsigned i = 0; i < 20; i++) {
+			uint32_t receivers = 0;
+
+			for (size_t at = 0; at < bytes.size; at++)
+				event[at + 1] = byte_of(i, at);
+			EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_LOW, event + 1, bytes.size, 1,
+						     i % 2 == 0 ? NULL : &receivers));
+			EXPECT_EQUAL(receivers, i % 2, "receivers");
+		}
+		EXPECT_STATUS(evc_mailbox_pump(mailbox, UINT64_MAX), EVC_EMPTY);
+		evc_mailbox_leave(before);
+		EXPECT_EQUAL(bytes.delivered, 20, "events");
+		EXPECT_EQUAL(bytes.wrong, 0, "wrong bytes");
+	}
+	evc_router_destroy(router);
+	evc_mailbox_release(mailbox);
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "D4 own posts of every size keep their bytes", every_size },
 	{ "D2 D4 own posts join batches while others change the routes of other keys", beside_changes },
 	{ "D1 D2 own posts to two lanes in turn fill their batches", two_lanes },
 };

@@ -31,7 +31,7 @@ struct evc_sink {
 	uint8_t needs;
 	/**
 	 * Takes over a single envelope that holds one event, without a chain around it. Called, and the
-	 * envelope owned, as with `accept`. `accept` is called instead if this is NULL or `needs` is not 0.
+	 * envelope owned, as with `accept`. `accept` is called instead if this is NULL.
 	 */
 	enum evc_status (*accept_one)(struct evc_sink *sink, struct evc_envelope *envelope);
 	/**

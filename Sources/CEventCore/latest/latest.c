@@ -182,7 +182,7 @@ static void post_token(struct evc_latest *latest, struct evc_cell *cell, unsigne
 						memory_order_relaxed);
 }
 
-/* Ends a superseded envelope. Mostly this thread has just taken its slot, and takes it next again. */
+/* Ends a superseded envelope. This thread takes its slot next again, whichever segment it is from. */
 static inline void supersede(struct evc_envelope *envelope)
 {
 	struct evc_thread_record *record = evc_thread_record_current;
@@ -200,7 +200,7 @@ static inline void supersede(struct evc_envelope *envelope)
 		/* It may dispatch: the slot must not be free before it returns. */
 		if (subscription->drop != NULL)
 			subscription->drop(subscription->context, envelope->bytes);
-		evc_envelope_untake(record, envelope);
+		evc_envelope_keep(record, envelope);
 	} else {
 		evc_envelope_release(envelope, false);
 	}
@@ -221,9 +221,9 @@ static inline struct evc_envelope *post(struct evc_latest *latest, struct evc_ce
 	return superseded;
 }
 
-static enum evc_status refuse(struct evc_latest *latest, const struct evc_chain *chain)
+static enum evc_status refuse(struct evc_latest *latest, uint32_t events)
 {
-	atomic_fetch_add_explicit(&latest->refused, chain->count, memory_order_relaxed);
+	atomic_fetch_add_explicit(&latest->refused, events, memory_order_relaxed);
 	return EVC_OUT_OF_MEMORY;
 }
 
@@ -250,10 +250,10 @@ static enum evc_status accept_chain(struct evc_latest *latest, const struct evc_
 	/* Before P1, after which nothing may fail: the memory of all cells and tokens. */
 	for (uint32_t left = chain->count; left > 0; left--, envelope = evc_slot_next(envelope))
 		if (cell_for(latest, envelope) == NULL)
-			return refuse(latest, chain);
+			return refuse(latest, chain->count);
 	/* Beside what the dispatch has reserved for its other receivers. */
 	if (record == NULL || !evc_spares_provide(record, latest->sink.needs, chain->count, true))
-		return refuse(latest, chain);
+		return refuse(latest, chain->count);
 	envelope = chain->first;
 	for (uint32_t left = chain->count; left > 0; left--, envelope = next) {
 		/* Both before P1, after which the envelope may have been handled. */
@@ -278,7 +278,7 @@ static enum evc_status accept_chain(struct evc_latest *latest, const struct evc_
 	return EVC_OK;
 }
 
-static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
+static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *envelope)
 {
 	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
 	struct evc_thread_record *record;
@@ -286,27 +286,36 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 	struct evc_cell *cell;
 	unsigned lane;
 
-	if (evc_unlikely(chain->last == NULL))
-		return EVC_INVALID_ARGUMENT;
 	if (evc_unlikely(latest->how->is_closed(latest->mailbox)))
 		return EVC_CLOSED;
-	if (evc_unlikely(chain->count > 1))
-		return accept_chain(latest, chain);
-	cell = cell_for(latest, chain->last);
+	cell = cell_for(latest, envelope);
 	if (evc_unlikely(cell == NULL))
-		return refuse(latest, chain);
+		return refuse(latest, 1);
 	record = evc_thread_record();
 	/* Before P1, after which nothing may fail. A dispatch has set spares aside already. */
 	if (evc_unlikely(record == NULL || !evc_spares_provide(record, sink->needs, 1, false)))
 		return EVC_OUT_OF_MEMORY;
-	lane = chain->last->lane;
-	superseded = post(latest, cell, chain->last, record);
+	lane = envelope->lane;
+	superseded = post(latest, cell, envelope, record);
 	/* P3. The producer that put the token may be held up before it tells. */
 	latest->how->tell(latest->mailbox, lane);
 	/* P4. Last, since ending a payload runs user code, which may dispatch. */
 	if (superseded != NULL)
 		supersede(superseded);
 	return EVC_OK;
+}
+
+static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
+{
+	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
+
+	if (evc_unlikely(chain->last == NULL))
+		return EVC_INVALID_ARGUMENT;
+	if (chain->count == 1)
+		return accept_one(sink, chain->last);
+	if (evc_unlikely(latest->how->is_closed(latest->mailbox)))
+		return EVC_CLOSED;
+	return accept_chain(latest, chain);
 }
 
 /* Taking and dropping */
@@ -428,7 +437,7 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*latest = (struct evc_latest){
-		.sink = { accept, retain, release, false, how->needs, NULL, NULL, NULL },
+		.sink = { accept, retain, release, false, how->needs, accept_one, NULL, NULL },
 		.subscription = *as,
 		.mailbox = as->sink,
 		.list = list,

@@ -157,10 +157,10 @@ bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbo
 		return false;
 	mailbox->displaces = mailbox->bound->lanes != NULL;
 	mailbox->sink.accept = accept;
-	mailbox->sink.accept_one = accept_one;
+	/* A post that may need memory is a chain. */
+	mailbox->sink.accept_one = mailbox->displaces ? NULL : accept_one;
 	mailbox->sink.look_again = look_again;
 	mailbox->sink.takes_batches = false;
-	/* accept_one is not called then. */
 	mailbox->sink.needs = mailbox->displaces ? EVC_NEEDS_SEGMENT : 0;
 	mailbox->bound->unbounded = (struct evc_sink){
 		accept_unbounded, retain_unbounded, release_unbounded, false, 0, NULL, NULL, NULL,

@@ -57,6 +57,18 @@ struct evc_consumed {
 	const _Atomic uint32_t *attention;
 };
 
+/* A Swift loop joins the batch without a call: Sources/EventCore/Routing/OpenBatch.swift. */
+static_assert(offsetof(struct evc_consumed, batch) == 24, "see OpenBatch.swift");
+static_assert(offsetof(struct evc_consumed, limit) == 32, "see OpenBatch.swift");
+static_assert(offsetof(struct evc_consumed, kind.version) == 56, "see OpenBatch.swift");
+static_assert(offsetof(struct evc_consumed, kind.key) == 64, "see OpenBatch.swift");
+static_assert(offsetof(struct evc_consumed, kind.lane) == 88, "see OpenBatch.swift");
+static_assert(offsetof(struct evc_consumed, inbox) == 112, "see OpenBatch.swift");
+static_assert(offsetof(struct evc_consumed, joined) == 120, "see OpenBatch.swift");
+static_assert(offsetof(struct evc_consumed, attention) == 128, "see OpenBatch.swift");
+static_assert(offsetof(struct evc_batch, end) == 16, "see OpenBatch.swift");
+static_assert(offsetof(struct evc_batch, step) == 24, "see OpenBatch.swift");
+
 /* The low bits of the head of an inbox, which count. */
 #define EVC_HEAD_COUNT ((uintptr_t)63)
 /* The low bits of what producers attend to after a post, one for each lane. */
@@ -107,21 +119,33 @@ evc_consumed_may_join(const struct evc_consumed *consumed, uint64_t version, uin
 	       kind->alignment == alignment && evc_consumed_has_place(consumed);
 }
 
-/* Ends the dispatch of the event in `place`. 0: the receiver has closed, and the event has ended. */
-static inline __attribute__((always_inline)) uint32_t evc_consumed_commit(struct evc_consumed *consumed)
+/*
+ * True if a commit has nothing to do but to append: the batch is posted, and the receiver neither closed nor armed.
+ * Relaxed: as for every post, and this thread has armed the mailbox, or a pump that happened before.
+ */
+static inline bool evc_consumed_may_append(const struct evc_consumed *consumed)
 {
-	struct evc_batch *batch = consumed->batch;
+	return !consumed->is_first &&
+	       atomic_load_explicit(consumed->attention, memory_order_relaxed) <= EVC_ATTENTION_LANES;
+}
 
-	/* Relaxed: as for every post, and this thread has armed the mailbox, or a pump that happened before. */
-	if (evc_unlikely(consumed->is_first || atomic_load_explicit(consumed->attention, memory_order_relaxed) >
-						       EVC_ATTENTION_LANES))
-		return consumed->commit(consumed);
+/* The event at the end of the open batch is written. */
+static inline void evc_consumed_append(struct evc_consumed *consumed)
+{
 	/* It is not being written any more. */
-	batch->end += batch->step;
+	consumed->batch->end += consumed->batch->step;
 	/* Release, as in `drain` (mailbox_take.c). */
 	atomic_store_explicit(consumed->joined,
 			      atomic_load_explicit(consumed->joined, memory_order_relaxed) + 1,
 			      memory_order_release);
+}
+
+/* Ends the dispatch of the event in `place`. 0: the receiver has closed, and the event has ended. */
+static inline __attribute__((always_inline)) uint32_t evc_consumed_commit(struct evc_consumed *consumed)
+{
+	if (evc_unlikely(!evc_consumed_may_append(consumed)))
+		return consumed->commit(consumed);
+	evc_consumed_append(consumed);
 	return 1;
 }
 

@@ -101,5 +101,8 @@ void evc_spares_end(struct evc_thread_record *record)
 			evc_pool_give(evc_spare_take(record, kind));
 		spares->reserved = 0;
 	}
+	if (record->superseded != NULL)
+		evc_pool_give(record->superseded);
+	record->superseded = NULL;
 }
 #endif

@@ -67,6 +67,8 @@ struct evc_thread_record {
 	uint32_t pins;
 	/* One for each evc_spare_kind. */
 	struct evc_spares spares[EVC_SPARE_KINDS];
+	/* The slot of an envelope that this thread has superseded (evc_envelope_keep); NULL: none. */
+	struct evc_envelope *superseded;
 	/* Bytes of evc_reserve. Written by the thread, read by the trim; relaxed, it only decides how much stays. */
 	_Atomic size_t reserve_bytes;
 	struct evc_overflow_counts overflow;
@@ -174,6 +176,32 @@ static inline void evc_envelope_untake(struct evc_thread_record *record, struct 
 	(void)record;
 #endif
 	evc_pool_give(envelope);
+}
+
+/*
+ * Gives back the slot of an envelope that this thread has superseded, whichever segment it is from: the next dispatch to
+ * a latest-only subscription takes it while it is in this processor's cache. The record's thread.
+ */
+static inline void evc_envelope_keep(struct evc_thread_record *record, struct evc_envelope *envelope)
+{
+#ifndef EVC_ADDRESS_SANITIZER
+	if (evc_likely(record->superseded == NULL)) {
+		record->superseded = envelope;
+		return;
+	}
+#endif
+	evc_envelope_untake(record, envelope);
+}
+
+/* As evc_envelope_take, but first what evc_envelope_keep has kept. */
+static inline struct evc_envelope *evc_envelope_take_kept(struct evc_thread_record *record, unsigned lane)
+{
+	struct evc_envelope *envelope = record->superseded;
+
+	if (envelope == NULL)
+		return evc_envelope_take(record, lane);
+	record->superseded = NULL;
+	return envelope;
 }
 
 #endif

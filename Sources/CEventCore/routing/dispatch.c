@@ -45,7 +45,7 @@ static __attribute__((noinline)) void *begin_slowly(struct evc_thread_record *re
 		return begin_in_hand(record, snapshot, lane);
 	if (snapshot->count != 1 || !evc_spares_reserve(record, snapshot->needs, 1))
 		return NULL;
-	envelope = evc_envelope_take(record, lane);
+	envelope = evc_envelope_take_kept(record, lane);
 	if (envelope == NULL) {
 		evc_spares_unreserve(record, snapshot->needs, 1);
 		return NULL;
@@ -144,17 +144,20 @@ static __attribute__((noinline)) uint32_t commit_envelope(void *payload)
 {
 	struct evc_envelope *envelope = evc_container_of(payload, struct evc_envelope, bytes);
 	struct evc_sink *sink = envelope->subscription->sink;
+	struct evc_thread_record *record = evc_thread_record_current;
+	uint32_t accepted = 1;
 
-	if (evc_unlikely(sink->accept_one == NULL || sink->needs != 0))
+	if (evc_unlikely(sink->accept_one == NULL))
 		return commit_chain(envelope);
 	if (evc_unlikely(sink->accept_one(sink, envelope) != EVC_OK)) {
 		/* The receiver has closed, or is full. */
 		evc_envelope_release(envelope, false);
-		evc_thread_record_current->pins--;
-		return 0;
+		accepted = 0;
 	}
-	evc_thread_record_current->pins--;
-	return 1;
+	if (evc_unlikely(sink->needs != 0))
+		evc_spares_unreserve(record, sink->needs, 1);
+	record->pins--;
+	return accepted;
 }
 
 /* As in begin_one. */
@@ -178,19 +181,25 @@ uint32_t evc_dispatch_commit_one(void *payload)
 	return commit_one(payload);
 }
 
-/* Copies the most frequent sizes without a function call. */
-static inline void copy(void *to, const void *from, size_t size)
+static inline bool is_words(size_t size)
 {
-	if (size == 8)
-		memcpy(to, from, 8);
-	else if (size == 16)
-		memcpy(to, from, 16);
-	else if (size == 24)
-		memcpy(to, from, 24);
-	else if (size == 32)
-		memcpy(to, from, 32);
-	else
-		memcpy(to, from, size);
+	return size % sizeof(uint64_t) == 0 && size <= EVC_INLINE_SIZE;
+}
+
+/*
+ * Copies word by word, as the caller has just written them: a load of two words waits until both stores have left the
+ * processor's buffer.
+ */
+static inline void copy_words(void *to, const void *from, size_t size)
+{
+	uint64_t word;
+
+	for (size_t at = 0; at < size; at += sizeof(word)) {
+		memcpy(&word, (const char *)from + at, sizeof(word));
+		/* Compilers would take two at once. */
+		__asm__("" : "+r"(word));
+		memcpy((char *)to + at, &word, sizeof(word));
+	}
 }
 
 static enum evc_status dispatch_any(struct evc_router *router, uint64_t key, enum evc_lane lane,
@@ -216,9 +225,10 @@ static enum evc_status dispatch_any(struct evc_router *router, uint64_t key, enu
 	return EVC_OK;
 }
 
-enum evc_status evc_dispatch_bytes(struct evc_router *router, uint64_t key, enum evc_lane lane,
-				   const void *payload, size_t size, size_t alignment,
-				   uint32_t *receivers)
+static __attribute__((noinline)) enum evc_status dispatch_bytes(struct evc_router *router, uint64_t key,
+								enum evc_lane lane, const void *payload,
+								size_t size, size_t alignment,
+								uint32_t *receivers)
 {
 	void *place = NULL;
 	uint32_t accepted;
@@ -227,10 +237,33 @@ enum evc_status evc_dispatch_bytes(struct evc_router *router, uint64_t key, enum
 		place = begin_one(router, key, lane, size, alignment);
 	if (evc_unlikely(place == NULL))
 		return dispatch_any(router, key, lane, payload, size, alignment, receivers);
-	copy(place, payload, size);
+	if (evc_likely(is_words(size)))
+		copy_words(place, payload, size);
+	else
+		memcpy(place, payload, size);
 	accepted = commit_one(place);
 	if (receivers != NULL)
 		*receivers = accepted;
+	return EVC_OK;
+}
+
+/* What joins a batch does so here, without a stack frame. */
+enum evc_status evc_dispatch_bytes(struct evc_router *router, uint64_t key, enum evc_lane lane,
+				   const void *payload, size_t size, size_t alignment,
+				   uint32_t *receivers)
+{
+	struct evc_consumed *consumed = evc_consumed_current;
+
+	if (evc_likely(consumed == NULL) || evc_unlikely(router == NULL) ||
+	    /* V4. */
+	    !evc_consumed_may_join(consumed, atomic_load_explicit(&router->version, memory_order_relaxed), key, lane,
+				   size, alignment) ||
+	    !evc_consumed_may_append(consumed) || !is_words(size))
+		return dispatch_bytes(router, key, lane, payload, size, alignment, receivers);
+	copy_words(consumed->batch->end, payload, size);
+	evc_consumed_append(consumed);
+	if (receivers != NULL)
+		*receivers = 1;
 	return EVC_OK;
 }
 #endif
