@@ -353,6 +353,12 @@ EVC_API struct evc_mailbox *evc_mailbox_enter(struct evc_mailbox *mailbox);
 EVC_API void evc_mailbox_leave(struct evc_mailbox *before);
 
 /**
+ * For the Swift module alone, whose loops write their events without a call: where the state lies that
+ * `evc_mailbox_enter` is about (memory/consumed.h). Threads: any. Progress: wait-free. Ownership: the mailbox's.
+ */
+EVC_API void *evc_mailbox_consumed(struct evc_mailbox *mailbox);
+
+/**
  * Makes the consumer call `options.control` between two envelopes; a sleeping consumer does so at once.
  *
  * Threads: any. Progress: wait-free.

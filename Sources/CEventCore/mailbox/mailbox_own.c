@@ -237,6 +237,11 @@ void evc_mailbox_leave(struct evc_mailbox *before)
 	evc_consumed_current = before != NULL ? &before->own : NULL;
 }
 
+void *evc_mailbox_consumed(struct evc_mailbox *mailbox)
+{
+	return &mailbox->own;
+}
+
 void evc_mailbox_own_init(struct evc_mailbox *mailbox)
 {
 	mailbox->own = (struct evc_consumed){

@@ -25,4 +25,9 @@ void evc_router_end_change(struct evc_router *router)
 	/* Release, pairs with V2 (dispatch.c): who reads the number sees the route. */
 	atomic_store_explicit(&router->version, evc_router_new_number(), memory_order_release);
 }
+
+const void *evc_router_version(struct evc_router *router)
+{
+	return &router->version;
+}
 #endif

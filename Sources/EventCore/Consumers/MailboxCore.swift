@@ -36,6 +36,10 @@ protocol MailboxCore: AnyObject, Sendable {
   func enter() -> OpaquePointer?
   func leave(_ before: OpaquePointer?)
 
+  /// Where the consumer's own events that are dispatched through a router may be written; nil if each of them has to be
+  /// dispatched. Valid as long as both.
+  func openBatch(through router: any RouterCore) -> OpenBatch?
+
   /// Lets a worker take from its shared mailbox.
   func admit()
 
@@ -56,6 +60,10 @@ protocol MailboxCore: AnyObject, Sendable {
 
   /// What the mailbox has counted, if it is bounded.
   var overflow: OverflowCounts { get }
+}
+
+extension MailboxCore {
+  func openBatch(through router: any RouterCore) -> OpenBatch? { nil }
 }
 
 /// The result of a pump.

@@ -35,6 +35,8 @@ public final class EventPump {
   @usableFromInline let direct: any RouterCore
   /// Of the consumer, where it is no constant: a retain and a release for each event.
   @usableFromInline let mailbox: any MailboxCore
+  /// What the loop posts joins it; nil for the locking core, and where events carry a value.
+  @usableFromInline let openBatch: OpenBatch?
   let driver: LoopDriver
   let pump: ConsumerPump
 
@@ -78,6 +80,7 @@ public final class EventPump {
       capacity: mailbox, pump: pump, hooks: ConsumerHooks(trace: central.serial?.name("EventPump"), name: "EventPump"))
     place = EventPumpPlace(consumer)
     self.mailbox = consumer.mailbox
+    openBatch = consumer.mailbox.openBatch(through: direct)
     consumer.setOwner(self)
   }
 
@@ -188,8 +191,19 @@ public final class EventPump {
   ) -> Bool {
     // The loop is the consumer, also between two runs.
     assert(!isRunElsewhere, "EventPump.queueEvent(_:priority:) was called while another thread runs the pump.")
+    let lane = Lane(.queue, priority)
+    guard let openBatch, let place = openBatch.place(for: E.self, lane) else { return post(event, lane) }
+    place.initializeMemory(as: E.self, to: event)
+    openBatch.didWrite(place)
+    return true
+  }
+
+  /// Dispatches an event that joins no batch. Not inlined, so that the event stays in its registers where it does.
+  @inlinable
+  @inline(never)
+  func post<E: Eventable>(_ event: consuming E, _ lane: Lane) -> Bool {
     let before = mailbox.enter()
-    let accepted = dispatch(event, lane: Lane(.queue, priority), through: direct)
+    let accepted = dispatch(event, lane: lane, through: direct)
     mailbox.leave(before)
     return accepted != 0
   }
@@ -206,10 +220,7 @@ public final class EventPump {
     _ event: consuming E, priority: EventPriority = .normal
   ) -> Bool {
     assert(!isRunElsewhere, "EventPump.stackEvent(_:priority:) was called while another thread runs the pump.")
-    let before = mailbox.enter()
-    let accepted = dispatch(event, lane: Lane(.stack, priority), through: direct)
-    mailbox.leave(before)
-    return accepted != 0
+    return post(event, Lane(.stack, priority))
   }
 
   // MARK: Looking

@@ -178,6 +178,12 @@
     func enter() -> OpaquePointer? { evc_mailbox_enter(mailbox) }
     func leave(_ before: OpaquePointer?) { evc_mailbox_leave(before) }
 
+    func openBatch(through router: any RouterCore) -> OpenBatch? {
+      (router as? LockFreeRouter).map {
+        OpenBatch(consumed: evc_mailbox_consumed(mailbox), version: evc_router_version($0.router))
+      }
+    }
+
     func admit() {
       // Only of a worker: the seam's contract.
       evc_worker_admit(worker!)
