@@ -10,7 +10,7 @@ import Synchronization
 /// Sources/CEventCore/memory/consumed.h has the reasons, and asserts the offsets.
 @usableFromInline
 struct OpenBatch {
-  /// `struct evc_consumed` of the mailbox, which outlives this.
+  /// What the core notes of the consumer's own events (consumed.h). The mailbox has it, and outlives this.
   @usableFromInline let consumed: UnsafeMutableRawPointer
   /// The version of the router through which the loop dispatches, which outlives this, too.
   @usableFromInline let version: UnsafeRawPointer
@@ -31,7 +31,7 @@ struct OpenBatch {
   /// In a batch.
   @inlinable static var end: Int { 16 }
   @inlinable static var step: Int { 24 }
-  /// `EVC_HEAD_COUNT` and `EVC_ATTENTION_LANES`.
+  /// The bits of a head that count, and those of `attention` that are lanes.
   @inlinable static var headCount: UInt { 63 }
   @inlinable static var attentionLanes: UInt32 { 1023 }
 
@@ -47,7 +47,7 @@ struct OpenBatch {
       relaxed(version) == consumed.load(fromByteOffset: OpenBatch.openVersion, as: UInt.self),
       consumed.load(fromByteOffset: OpenBatch.key, as: UInt.self) == eventKey(type),
       consumed.load(fromByteOffset: OpenBatch.lane, as: UInt32.self) == UInt32(lane.index),
-      // Relaxed, both: as evc_consumed_has_place and evc_consumed_commit.
+      // Relaxed, both: as the place and the commit in consumed.h.
       relaxed(pointer(OpenBatch.inbox)) <= OpenBatch.headCount,
       pointer(OpenBatch.attention).assumingMemoryBound(to: Atomic<UInt32>.self).pointee.load(ordering: .relaxed)
         <= OpenBatch.attentionLanes
@@ -64,7 +64,7 @@ struct OpenBatch {
     let step = Int(batch.load(fromByteOffset: OpenBatch.step, as: Int32.self))
     batch.storeBytes(of: place + step, toByteOffset: OpenBatch.end, as: UnsafeMutableRawPointer.self)
     let joined = pointer(OpenBatch.joined).assumingMemoryBound(to: Atomic<UInt64>.self)
-    // Releasing, as in evc_consumed_commit. Only this thread writes it.
+    // Releasing, as the commit in consumed.h: pairs with whoever reads depths. Only this thread writes it.
     joined.pointee.store(joined.pointee.load(ordering: .relaxed) &+ 1, ordering: .releasing)
   }
 
