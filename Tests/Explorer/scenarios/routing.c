@@ -22,9 +22,9 @@ static void finalize(void *unused)
 	note_finalized();
 }
 
-static void set_up(void)
+static void set_up_with(bool batches)
 {
-	struct evc_mailbox_options options = { .size = sizeof(options), .finalize = finalize };
+	struct evc_mailbox_options options = { .size = sizeof(options), .finalize = finalize, .batches = batches };
 
 	router = make_router();
 	for (unsigned i = 0; i < 2; i++) {
@@ -33,6 +33,11 @@ static void set_up(void)
 		mailboxes[i] = make_mailbox(&options);
 		CHECK(evc_mailbox_add_subscription(mailboxes[i], &tallied, &subscriptions[i]) == EVC_OK);
 	}
+}
+
+static void set_up(void)
+{
+	set_up_with(false);
 }
 
 /* This thread caches routes until it ends: its mailbox must not be freed before, and must be freed then. */
@@ -128,6 +133,43 @@ SCENARIO(routing_unsubscribe)
 SCENARIO(routing_unsubscribe_two)
 {
 	unsubscribe_against(2);
+}
+
+/* The same for the consumer, whose dispatches to itself remember a version of the router's state and look at no route. */
+static void *unsubscribe_and_tell(void *unused)
+{
+	CHECK(evc_router_unsubscribe(router, KEY, subscriptions[0]) == EVC_OK);
+	atomic_store_explicit(&ended, 1, memory_order_release);
+	return unused;
+}
+
+SCENARIO(routing_unsubscribe_consumer)
+{
+	struct evc_mailbox *before;
+	pthread_t thread;
+
+	set_up_with(true);
+	subscribe(router, subscriptions[0]);
+	before = evc_mailbox_enter(mailboxes[0]);
+	/* The second one opens a batch, which the third joins. */
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK(post(router, i, EVC_LANE_QUEUE_NORMAL) == 1);
+	thread = explorer_start(unsubscribe_and_tell, NULL);
+	for (uint32_t i = 3; i < 6; i++) {
+		int over = atomic_load_explicit(&ended, memory_order_acquire);
+		uint32_t receivers = post(router, i, EVC_LANE_QUEUE_NORMAL);
+
+		if (over)
+			CHECK(receivers == 0);
+	}
+	explorer_join(thread);
+	while (evc_mailbox_pump(mailboxes[0], 3) == EVC_OK)
+		;
+	evc_mailbox_leave(before);
+	for (unsigned i = 0; i < 2; i++)
+		evc_mailbox_release(mailboxes[i]);
+	tear_down();
+	tally_check_once(0, EVENTS);
 }
 
 /* Another key is added while one is dispatched: the table grows while it is read. */
