@@ -22,9 +22,11 @@ static void finalize(void *unused)
 	note_finalized();
 }
 
-static void set_up_with(bool batches)
+static void set_up_with(bool batches, bool polled)
 {
-	struct evc_mailbox_options options = { .size = sizeof(options), .finalize = finalize, .batches = batches };
+	struct evc_mailbox_options options = {
+		.size = sizeof(options), .finalize = finalize, .batches = batches, .polled = polled,
+	};
 
 	router = make_router();
 	for (unsigned i = 0; i < 2; i++) {
@@ -37,7 +39,7 @@ static void set_up_with(bool batches)
 
 static void set_up(void)
 {
-	set_up_with(false);
+	set_up_with(false, false);
 }
 
 /* This thread caches routes until it ends: its mailbox must not be freed before, and must be freed then. */
@@ -82,6 +84,29 @@ SCENARIO(routing_subscribe)
 	explorer_join(explorer_start(dispatch_to_both, NULL));
 	for (unsigned i = 0; i < 2; i++)
 		explorer_join(threads[i]);
+	for (unsigned i = 0; i < 2; i++)
+		evc_mailbox_release(mailboxes[i]);
+	tear_down();
+	CHECK(finalized == 2);
+}
+
+/* Without waiting, it looks at the current snapshot and keeps none. */
+static void *try_two(void *unused)
+{
+	CHECK(evc_reserve(2) == EVC_OK);
+	for (uint32_t i = 0; i < 2; i++)
+		(void)try_post(router, i, EVC_LANE_QUEUE_NORMAL);
+	return unused;
+}
+
+SCENARIO(routing_subscribe_try)
+{
+	pthread_t thread;
+
+	set_up_with(false, true);
+	thread = explorer_start(try_two, NULL);
+	subscribe(router, subscriptions[0]);
+	explorer_join(thread);
 	for (unsigned i = 0; i < 2; i++)
 		evc_mailbox_release(mailboxes[i]);
 	tear_down();
@@ -148,7 +173,7 @@ SCENARIO(routing_unsubscribe_consumer)
 	struct evc_mailbox *before;
 	pthread_t thread;
 
-	set_up_with(true);
+	set_up_with(true, false);
 	subscribe(router, subscriptions[0]);
 	before = evc_mailbox_enter(mailboxes[0]);
 	/* The second one opens a batch, which the third joins. */
