@@ -229,6 +229,46 @@ SCENARIO(conflation_read)
 	found(0, 34, true);
 }
 
+/* The same where the node was there before, so that only what is found in it orders the two. */
+static void *post_both(void *unused)
+{
+	for (uint32_t i = 0; i < 2; i++)
+		(void)post(router, i, EVC_LANE_QUEUE_NORMAL);
+	return unused;
+}
+
+static void *post_third(void *unused)
+{
+	(void)post(router, 3, EVC_LANE_QUEUE_NORMAL);
+	atomic_store_explicit(&has_posted, true, memory_order_relaxed);
+	return unused;
+}
+
+static void *find_third(void *unused)
+{
+	while (!atomic_load_explicit(&has_posted, memory_order_relaxed))
+		sched_yield();
+	(void)post(router, 5, EVC_LANE_QUEUE_NORMAL);
+	return unused;
+}
+
+SCENARIO(conflation_found_in_node)
+{
+	pthread_t threads[2];
+
+	set_up(0, 34);
+	/* Not by this thread, whose cached route would keep the mailbox. */
+	explorer_join(explorer_start(post_both, NULL));
+	/* 89 times the factor of the hash has the first six bits of 0, too. */
+	numbers[1] = 89;
+	threads[0] = explorer_start(find_third, NULL);
+	threads[1] = explorer_start(post_third, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	CHECK(evc_latest_subscription_superseded(subscription) == 1);
+	tear_down(false);
+}
+
 /* The mailbox closes while producers add cells. */
 SCENARIO(conflation_close)
 {
