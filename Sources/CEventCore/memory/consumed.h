@@ -74,6 +74,9 @@ static_assert(offsetof(struct evc_batch, step) == 24, "see OpenBatch.swift");
 /* The low bits of what producers attend to after a post, one for each lane. */
 #define EVC_ATTENTION_LANES ((1u << EVC_LANE_COUNT) - 1)
 
+static_assert(sizeof(((struct evc_consumed_kind *)NULL)->lane) == 4, "see OpenBatch.swift");
+static_assert(EVC_HEAD_COUNT == 63 && EVC_ATTENTION_LANES == 1023, "see OpenBatch.swift");
+
 /* Of the calling thread; NULL: nothing. */
 extern _Thread_local EVC_FOUND_AT_START struct evc_consumed *evc_consumed_current;
 

@@ -47,7 +47,7 @@ extension EventCentral {
     answers.whenEnded {
       let first = answers.take().first
       let isTaken = answered(first?.result ?? .failure(EventWaitError.unanswered))
-      if !isTaken, let first { answers.report(first, .late) }
+      if !isTaken, let first { answers.reportUnwanted(first) }
     }
   }
 }

@@ -26,9 +26,9 @@ extension EventCentral {
   ///   handler that runs there.
   ///
   /// **Ownership**: an answer that comes when nobody waits for it, after the limit or the cancellation or after the first
-  /// one, is dispatched as an ``EventFailure`` with ``EventFailure/lateAnswer``, and an error that comes then as well. The
-  /// failure's error tells the two apart: ``EventWaitError/late``, and ``EventWaitError/answeredByAnother`` after the
-  /// first one, which nobody has to be told of.
+  /// one, is dispatched as an ``EventFailure`` with ``EventFailure/lateAnswer``. The failure's error tells the two apart:
+  /// ``EventWaitError/late``, and ``EventWaitError/answeredByAnother`` after the first one, which nobody has to be told of.
+  /// What an answerer throws then is a failure as well, with its own error.
   ///
   /// A deterministic central handles the request, and lets its time pass, only while somebody runs it: a task that does
   /// nothing but await this call waits for ever. Tests ask by `answer(to:expecting:within:)` of EventCoreTesting.

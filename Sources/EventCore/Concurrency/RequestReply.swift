@@ -107,6 +107,12 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
     dispatch(failure, lane: Lane(.queue, .normal), through: router)
   }
 
+  /// The same of an answer that was given when the requester had gone already, as are all that come after it.
+  func reportUnwanted(_ given: GivenAnswer<Answer>) {
+    state.withLock { $0.hasAll = false }
+    report(given, .late)
+  }
+
   /// No more answers: nobody has the request any more, the time is over, or the requester is cancelled.
   func end() {
     wake { state in

@@ -36,7 +36,8 @@ struct OpenBatch {
   @inlinable static var attentionLanes: UInt32 { 1023 }
 
   /// The place of an event that may join; nil if it has to be dispatched. `didWrite` follows, and nothing comes between
-  /// but the move of the event, which runs no user code: so the batch is not marked as one that is being written.
+  /// but the move of the event, which runs no user code: so the batch is not marked as one that is being written. Nor does
+  /// user code run between the two steps of a dispatch through this router, in which a first event may be written.
   ///
   /// Events of one type all have one size and alignment. The consumer's thread only.
   @inlinable

@@ -84,7 +84,8 @@ extension EventNode {
   /// - Returns: A handle that removes the handler.
   ///
   /// **Threads**: any. The method runs on the thread that raises, so that the owner is `Sendable`. For a method of an
-  /// actor pass a closure, and the actor as `executeOn:`.
+  /// actor pass a closure, and the actor as `executeOn:`: of a global actor other than the MainActor the compiler would
+  /// take a method here, since it does not check the isolation of a function that a function returns.
   @inlinable
   @discardableResult
   @available(swift, introduced: 6)

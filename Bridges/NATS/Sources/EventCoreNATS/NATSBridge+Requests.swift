@@ -88,13 +88,11 @@ extension NATSBridge {
     let (link, central, counters) = (link, central, counters)
     let pending = Pending<Data>(within: limit)
     let subscription = try receive(requestSubject(Query.self), group) { message in
-      let request = reader.read(message)
-      guard let reply = natsMsg_GetReply(message) else {
-        // Nobody could get the answer. What is no query was counted when it was read.
-        return request == nil ? () : counters.malformed.increment()
-      }
+      // What is no query was counted. Nobody is told: another group may answer it.
+      guard let (query, origin) = reader.read(message) else { return }
+      // Nobody could get the answer.
+      guard let reply = natsMsg_GetReply(message) else { return counters.malformed.increment() }
       let subject = String(cString: reply)
-      guard let (query, origin) = request else { return link.send(subject, failure: "it does not know such a query") }
       guard pending.count < concurrency else {
         counters.unheard.increment()
         return link.send(subject, failure: "it has \(concurrency) requests in the making")

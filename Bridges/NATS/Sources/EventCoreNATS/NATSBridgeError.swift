@@ -17,7 +17,7 @@ public struct NATSBridgeError: Error, CustomStringConvertible {
     case timedOut
     /// The server has no such stream, or no JetStream.
     case notFound
-    /// An answerer on another machine threw an error, is too busy, does not know such a query, or has made an answer
+    /// An answerer on another machine threw an error, is too busy, or has made an answer
     /// that is longer than the server takes.
     case answerFailed
     /// Anything else; the description tells.
