@@ -38,10 +38,9 @@ enum SymbolsOfTrees {
   }
 
   // EventNode.addHandler(_:owner:_:).
-  final class CartController: Sendable {
+  final class CartController {
     let node: EventNode
-    private let counted = Mutex(0)
-    var count: Int { counted.withLock { $0 } }
+    private(set) var count = 0
 
     init(_ node: EventNode) { self.node = node }
 
@@ -49,7 +48,7 @@ enum SymbolsOfTrees {
       node.addHandler(.onRaise, owner: self, CartController.onItemAdded)
     }
 
-    func onItemAdded(_ event: ItemAdded) { counted.withLock { $0 += event.count } }
+    func onItemAdded(_ event: ItemAdded) { count += event.count }
   }
 
   actor Recorder {

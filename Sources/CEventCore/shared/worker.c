@@ -137,8 +137,8 @@ static inline struct evc_envelope *next_of_any(struct evc_worker *worker, bool i
 	bool takes_shared = !is_held;
 	unsigned own;
 
-	/* C3. Acquire, pairs with the raises in evc_mailbox_attend_to_post, _interrupt and _close. */
-	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_acquire) != 0)) {
+	/* C3. Relaxed, as in evc_mailbox_next: if it is up, C4 acquires what the raises released. */
+	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0)) {
 		/* Before `control`, which may take a while. */
 		if (passes_on)
 			wake_next(worker);

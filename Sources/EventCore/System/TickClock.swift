@@ -76,6 +76,11 @@
 #else
   /// The system's clock: this build has no C, which alone can read the processor's counter.
   struct TickClock {
-    mutating func now(after time: UInt64 = 0) -> UInt64 { max(time, monotonicNanoseconds()) }
+    private var last: UInt64 = 0
+
+    mutating func now(after time: UInt64 = 0) -> UInt64 {
+      last = max(last, time, monotonicNanoseconds())
+      return last
+    }
   }
 #endif

@@ -83,7 +83,7 @@ extension EventNode {
   ///   - method: A method of the owner's class, named without its object.
   /// - Returns: A handle that removes the handler.
   ///
-  /// **Threads**: any. The method runs on the thread that raises, so that the owner is `Sendable`. For a method of an
+  /// **Threads**: any. The method runs on the thread that raises, for which the owner is `Sendable`. For a method of an
   /// actor pass a closure, and the actor as `executeOn:`: of a global actor other than the MainActor the compiler would
   /// take a method here, since it does not check the isolation of a function that a function returns.
   @inlinable
@@ -94,6 +94,22 @@ extension EventNode {
     _ method: @escaping @Sendable (_ owner: Owner) -> (_ event: E) -> Void
   ) -> EventNodeHandle {
     addMethod(mode, owner, method)
+  }
+
+  /// Adds a method of an object that is not `Sendable`. It belongs to the actor on which it is added, or else to the
+  /// thread. All else is as for an object that is.
+  ///
+  /// - Parameter isolation: Leave it out.
+  ///
+  /// **Threads**: any. An event that is raised elsewhere, and would call it there, traps.
+  @inlinable
+  @discardableResult
+  @available(swift, introduced: 6)
+  public final func addHandler<Owner: AnyObject, E: Eventable>(
+    _ mode: CaptureMode = .onPropagate, owner: Owner, isolation: isolated (any Actor)? = #isolation,
+    _ method: @escaping (_ owner: Owner) -> (_ event: E) -> Void
+  ) -> EventNodeHandle {
+    addMethod(mode, owner, of: HandlerPlace(isolation), method)
   }
 
   /// The same in Swift 5 mode, where classes need not say whether they are `Sendable`.
@@ -109,7 +125,8 @@ extension EventNode {
 
   @inlinable
   final func addMethod<Owner: AnyObject, E: Eventable>(
-    _ mode: CaptureMode, _ owner: Owner, _ method: @escaping (_ owner: Owner) -> (_ event: E) -> Void
+    _ mode: CaptureMode, _ owner: Owner, of place: HandlerPlace? = nil,
+    _ method: @escaping (_ owner: Owner) -> (_ event: E) -> Void
   ) -> EventNodeHandle {
     let handle = makeHandle(mode)
     let consumes = mode.contains(.consumeEvent)
@@ -119,6 +136,7 @@ extension EventNode {
         handle.remove()
         return nil
       }
+      place?.requireHere(Owner.self)
       method(owner)(context.event)
       return consumes ? .consume : .continue
     }

@@ -40,6 +40,21 @@ struct TreeTrapTests {
     expectMessage(result, "The nodes of a tree are on one core")
   }
 
+  @Test("a method of an object that is not Sendable, on another thread than the one that added it")
+  func ownerElsewhere() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      final class Model { func onNote(_ note: Note) {} }
+      let (node, model, thread) = (EventNode(), Model(), EventThread())
+      node.addHandler(owner: model, Model.onNote)
+      node.propagate(event: Note())
+      thread.addEventCallback { (_: Note) in node.propagate(event: Note()) }
+      Note().queue()
+      await thread.drain()
+      withExtendedLifetime(model) {}
+    }
+    expectMessage(result, "A handler of Model, which is not Sendable, belongs to the thread on which it was added")
+  }
+
   @Test("removeAndWait inside the handler itself, and in an event that it raises")
   func waitingForOneself() async {
     let lockFree = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -19,9 +19,14 @@ enum SeedTree {
 
     init(parent: EventNode?) {
         node = EventNode(parent: parent)
-        node.addHandler { [weak self] (event: UserLoggedIn) in
-            self?.onUserLoggedIn(event)
-        }
+        #if swift(>=6)
+          // A closure that any thread may call cannot capture a class that is not Sendable.
+          node.addHandler(owner: self, ProfileModule.onUserLoggedIn)
+        #else
+          node.addHandler { [weak self] (event: UserLoggedIn) in
+              self?.onUserLoggedIn(event)
+          }
+        #endif
     }
 
     func onUserLoggedIn(_ event: UserLoggedIn) {
@@ -46,11 +51,6 @@ enum SeedTree {
     }
   }
 }
-
-#if swift(>=6)
-  // A closure that any thread may call captures a class that says it may: all raises are on one thread here.
-  extension SeedTree.ProfileModule: @unchecked Sendable {}
-#endif
 
 @Suite("EventsTree, as its users write")
 struct SeedTreeTests {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// Where the owner of a handler may be used that is not `Sendable`: on an actor, or on a thread.
+@usableFromInline
+struct HandlerPlace {
+  /// Not retained: it may own the node that has the handler.
+  private weak let actor: (any Actor)?
+  private let isActor: Bool
+  private let thread: UInt
+
+  /// Here.
+  @usableFromInline
+  init(_ isolation: (any Actor)?) {
+    actor = isolation
+    isActor = isolation != nil
+    thread = currentThreadNumber()
+  }
+
+  /// Traps unless it is called there.
+  @usableFromInline
+  func requireHere(_ owner: Any.Type) {
+    func sentence(_ place: String) -> String {
+      """
+      A handler of \(owner), which is not Sendable, belongs to the \(place) on which it was added, and the event was \
+      raised on another one: raise it there, or make the class Sendable.
+      """
+    }
+    if let actor {
+      actor.preconditionIsolated(sentence("actor"))
+    } else {
+      require(!isActor && currentThreadNumber() == thread, sentence(isActor ? "actor" : "thread"))
+    }
+  }
+}
