@@ -99,7 +99,12 @@ extension EventNode {
   /// Adds a method of an object that is not `Sendable`. It belongs to the actor on which it is added, or else to the
   /// thread. All else is as for an object that is.
   ///
-  /// - Parameter isolation: Leave it out.
+  /// - Parameters:
+  ///   - mode: As there.
+  ///   - owner: The object.
+  ///   - isolation: Leave it out.
+  ///   - method: A method of the owner's class, named without its object.
+  /// - Returns: A handle that removes the handler.
   ///
   /// **Threads**: any. An event that is raised elsewhere, and would call it there, traps.
   @inlinable
