@@ -109,7 +109,10 @@ EVC_API EVC_MUST_USE enum evc_status evc_router_unsubscribe(struct evc_router *r
 /** Returns the number of subscriptions of a key. Threads: any. Progress: lock-free. */
 EVC_API uint32_t evc_router_count(struct evc_router *router, uint64_t key);
 
-/** For the Swift module alone, beside `evc_mailbox_consumed`: where the version of the router's state lies. */
+/**
+ * For the Swift module alone, beside `evc_mailbox_consumed`: where the version of the router's state lies. Threads: any.
+ * Progress: wait-free. Ownership: the router's.
+ */
 EVC_API const void *evc_router_version(struct evc_router *router);
 
 /** A dispatch between its two steps. The caller reads the first four fields and `array`. */

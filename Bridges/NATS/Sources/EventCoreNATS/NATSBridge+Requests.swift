@@ -15,8 +15,8 @@ extension NATSBridge {
   ///
   /// The bridge is one more answerer of the central. It throws `EventWaitError.nobodyAnswers` if no machine answers
   /// such requests, `EventWaitError.timedOut(_:)` if none has answered in time, and ``NATSBridgeError`` with
-  /// ``NATSBridgeError/Reason/answerFailed`` if the answerer threw an error there, or is too busy, its machine does not
-  /// know such a query, or the answer is longer than the server takes.
+  /// ``NATSBridgeError/Reason/answerFailed`` if the answerer threw an error there, or is too busy, or the answer is
+  /// longer than the server takes.
   ///
   /// - Parameters:
   ///   - query: What is asked.
