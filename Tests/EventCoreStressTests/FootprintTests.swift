@@ -55,6 +55,22 @@ import Testing
       }
     }
 
+    @Test("D9: a process with pumps alone frees in their runs what 30,000 callbacks have left, on no other thread")
+    func pumps() async {
+      await #expect(processExitsWith: .success) {
+        for core in cores {
+          let central = EventCentral(core: core)
+          let pump = EventPump(on: central)
+          Footprint.makeCallbacks(3_000, pump)
+          let before = Footprint.resident()
+          Footprint.makeCallbacks(30_000, pump)
+          // At once: there is nobody else who would free it later.
+          precondition(Footprint.resident() - before <= 1 << 20 || getenv("EVENTCORE_SHORT_TESTS") != nil)
+        }
+        precondition(threadNames().isEmpty)
+      }
+    }
+
     @Test("D5: 10,000 short-lived producers and receivers take less than a minute", arguments: cores)
     func shortLived(core: EventCentral.Core) {
       let central = EventCentral(core: core)
@@ -120,6 +136,19 @@ import Testing
           withExtendedLifetime(number) {}
         }
         if number % 2 == 0 { handle.remove() } else { handle.removeAndWait() }
+      }
+    }
+
+    /// The same for a pump, with a run after each change.
+    static func makeCallbacks(_ count: Int, _ pump: EventPump) {
+      for number in 0..<count {
+        let handle = pump.addEventCallback { (ping: FootprintTests.Ping) in
+          withExtendedLifetime(number) {}
+        }
+        FootprintTests.Ping().queue(on: pump.central)
+        pump.run()
+        handle.remove()
+        pump.run()
       }
     }
   }

@@ -291,4 +291,6 @@ final class ConsumerPump: @unchecked Sendable {
 extension Consumer {
   /// False once the pump's driver cannot run jobs any more.
   var canRun: Bool { pump?.driver.canRun ?? true }
+  /// Whether a loop of the user's runs it.
+  var isDrivenByLoop: Bool { pump?.driver.isLoop ?? false }
 }

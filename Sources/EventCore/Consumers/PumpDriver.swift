@@ -16,6 +16,9 @@ protocol PumpDriver: AnyObject, Sendable {
   /// Whether only a job may end the consumer, and so free its closures.
   var endsInItsJobs: Bool { get }
 
+  /// Whether a loop of the user's runs the consumer, so that the core needs no thread on its behalf.
+  var isLoop: Bool { get }
+
   /// Called on the driving thread when nothing is left, before the last look for news.
   func ranDry()
 
@@ -30,6 +33,7 @@ extension PumpDriver {
   var canRun: Bool { true }
   var lends: Bool { true }
   var endsInItsJobs: Bool { false }
+  var isLoop: Bool { false }
   func ranDry() {}
   func willRest() {}
   func finish() {}

@@ -66,6 +66,8 @@ struct CoreParts: Sendable {
   let barrier: @Sendable () -> Bool
   /// Makes memory for so many events that the calling thread will dispatch.
   let reserve: @Sendable (Int) -> Void
+  /// Frees what the core has retired, if loops are all that would. At the beginning of their runs.
+  let reclaim: @Sendable () -> Void
   /// With the clock that events bear the time of; nil for the system's.
   let makeRouter: @Sendable (CentralClock?) -> any RouterCore
   /// The pump drives the consumer, if it has no thread of its own.
@@ -80,6 +82,7 @@ struct CoreParts: Sendable {
     barrier: { false },
     // An event lies in its receiver's lanes, which keep the length that they have grown to.
     reserve: { _ in },
+    reclaim: {},
     makeRouter: { LockingRouter($0) },
     makeMailbox: { LockingMailbox($1, $2, $3) },
     makeSharedMailbox: { LockingSharedMailbox($0) },
@@ -91,6 +94,7 @@ struct CoreParts: Sendable {
     fileprivate static let lockFree = CoreParts(
       barrier: { lockFreeBarrier() },
       reserve: { lockFreeReserve($0) },
+      reclaim: { LockFreeReclaimer.reclaim() },
       makeRouter: { LockFreeRouter($0) },
       makeMailbox: { LockFreeMailbox($0, $1, $2, $3) },
       makeSharedMailbox: { LockFreeSharedMailbox($0) },

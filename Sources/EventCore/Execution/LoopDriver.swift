@@ -128,6 +128,7 @@ final class LoopDriver: PumpDriver, TimerLoop {
   }
 
   var lends: Bool { false }
+  var isLoop: Bool { true }
 
   func ranDry() { emptied(at: now) }
 

@@ -193,6 +193,7 @@ final class ThreadDriver: ContextDriver {
   var canRun: Bool { consumer.isOpen }
   /// As the other consumer: an `EventPump` frees its closures itself.
   var lends: Bool { consumer.pump?.driver.lends ?? true }
+  var isLoop: Bool { consumer.isDrivenByLoop }
   /// As long as that runs them.
   var endsInItsJobs: Bool { !lends && canRun }
   var surroundings: Surroundings { .oneByOne }

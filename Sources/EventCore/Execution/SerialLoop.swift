@@ -118,6 +118,7 @@ final class SerialLoop: TimerLoop, Sendable {
   /// events were handled.
   func run(limit: Int = .max, until isDone: () -> Bool = { false }) -> Int {
     enter()
+    timers.basis.core.parts.reclaim()
     defer { state.withLock { $0.thread = 0 } }
     var handled = 0
     while handled < limit, !isDone() {
@@ -261,6 +262,8 @@ final class SerialDriver: PumpDriver, Sendable {
     self.isWorker = isWorker
     self.whenEnded = whenEnded
   }
+
+  var isLoop: Bool { true }
 
   func schedule(_ pump: ConsumerPump) {
     // Workers are looked at for each event.

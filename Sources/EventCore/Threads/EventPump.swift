@@ -18,8 +18,9 @@
 /// it. Its closures therefore need not be `Sendable` either, and use what the loop uses without a lock. Events
 /// come from anywhere: dispatching goes through the central.
 ///
-/// The lock-free core has one thread in a process, which frees what no thread reads any more; a registration may start
-/// it. It runs no callback, and there is no other thread.
+/// While a program has pumps alone, EventCore has no thread in it: what the lock-free core keeps until no thread reads it
+/// any more is freed at the beginning of the runs. Once there is an event thread, a pool, or a listener elsewhere, a
+/// thread of the core's frees it, which runs no callback.
 ///
 /// It ends with its last reference (D9) or with ``cancel()``. A closure that retains the pump keeps it alive
 /// until then.
@@ -113,7 +114,10 @@ public final class EventPump {
   /// **Threads**: those of the loop, one at a time; a second thread at the same time, and a callback of the pump
   /// itself, trap.
   ///
-  /// **Order**: the closures that were removed before the run are released first.
+  /// **Order**: the closures that were removed before the run are released first. If registrations have changed since the
+  /// last run, and no thread of the core's frees what they have replaced (see above), this run waits until no thread reads
+  /// it: some microseconds, or milliseconds if the system has taken a thread away in the middle of a dispatch of a type
+  /// that is new to it.
   @discardableResult
   public func run(until deadline: ContinuousClock.Instant? = nil, limit: Int = .max) -> Report {
     run(until: deadline?.nanoseconds(on: central.basis) ?? .max, limit)
@@ -135,6 +139,7 @@ public final class EventPump {
       """)
     let before = consumer.handled
     driver.willRun()
+    central.basis.core.parts.reclaim()
     let result = pump.run(consumer, limit: limit, until: deadline, timers: driver.timers)
     guard let result else { refuseSecondRun() }
     let handled = Int(consumer.handled &- before)

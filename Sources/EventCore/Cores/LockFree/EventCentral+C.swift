@@ -14,13 +14,16 @@ extension EventCentral {
   /// same copy of the core; nil if this central's core is ``Core/locking``, which C does not know, or if
   /// the central carries the contexts of traces, which C does not write.
   ///
-  /// What C subscribes it unsubscribes before the central ends. The core's own thread frees, so C need not call
-  /// `evc_reclaim`, and never calls `evc_router_destroy` or `evc_shutdown`.
+  /// What C subscribes it unsubscribes before the central ends. A thread of the core's frees from then on, so C need not
+  /// call `evc_reclaim`, and never calls `evc_router_destroy` or `evc_shutdown`.
   ///
   /// **Threads**: any. **Ownership**: the central's, as long as the program holds it.
   public var cRouter: OpaquePointer? {
     #if URCU
-      (router as? LockFreeRouter)?.router
+      guard let router = router as? LockFreeRouter else { return nil }
+      // The consumers of C are unknown here.
+      LockFreeReclaimer.startThread()
+      return router.router
     #else
       nil
     #endif

@@ -10,6 +10,7 @@
     // The pointers are constant; which function may be called from where is the seam's contract.
     private let mailbox: OpaquePointer
     private let worker: OpaquePointer?
+    private let isDrivenByLoop: Bool
 
     /// - Parameters:
     ///   - capacity: How many events may wait.
@@ -20,9 +21,8 @@
       _ pump: ConsumerPump? = nil,
       workerOf shared: OpaquePointer? = nil
     ) {
-      // The core starts no thread of its own unless it is asked to; a Swift program has no loop that
-      // would free what was retired.
-      evc_reclaimer_start()
+      isDrivenByLoop = consumer.isDrivenByLoop
+      LockFreeReclaimer.add(consumer)
       var options = evc_mailbox_options()
       options.size = MemoryLayout.size(ofValue: options)
       switch strategy {
@@ -74,6 +74,7 @@
       } else {
         evc_mailbox_release(mailbox)
       }
+      if isDrivenByLoop { LockFreeReclaimer.removeLoop() }
     }
 
     func addSubscription(_ receiver: Receiver) -> Subscription {

@@ -16,9 +16,6 @@
     init(_ clock: CentralClock?) {
       self.clock = clock
       var made: OpaquePointer?
-      // The core starts no thread of its own unless it is asked to; a Swift program has no loop that
-      // would free what was retired.
-      evc_reclaimer_start()
       requireCore(evc_router_create(&made), "make a router")
       router = made!
       guard let clock else { return }
