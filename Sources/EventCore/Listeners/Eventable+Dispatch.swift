@@ -39,7 +39,8 @@ extension Eventable {
 }
 
 extension Sequence where Element: Eventable {
-  /// Dispatches these events in their order, in batches of up to 64 that stay together.
+  /// Dispatches these events in their order, in batches of up to 64 that stay together. Those of a sequence that does not
+  /// keep its elements side by side, as an array does, are written to the stack first, and a batch has 1 KiB at most.
   ///
   /// - Parameters:
   ///   - priority: Which of the five queues they join.

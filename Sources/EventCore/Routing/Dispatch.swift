@@ -157,11 +157,13 @@ func dispatchBatches<I: IteratorProtocol>(
   from iterator: consuming I, lane: Lane, through router: any RouterCore
 ) -> Int where I.Element: Eventable {
   var accepted = 0
-  withUnsafeTemporaryAllocation(of: I.Element.self, capacity: maximumBatch) { batch in
+  // As many as fit on the stack: a larger temporary allocation would be one of the heap (D5).
+  let capacity = max(1, min(maximumBatch, 1_024 / max(1, MemoryLayout<I.Element>.stride)))
+  withUnsafeTemporaryAllocation(of: I.Element.self, capacity: capacity) { batch in
     while true {
       // The iterator is user code, so it runs before the dispatch begins.
       var count = 0
-      while count < maximumBatch, let event = iterator.next() {
+      while count < capacity, let event = iterator.next() {
         batch.initializeElement(at: count, to: event)
         count += 1
       }

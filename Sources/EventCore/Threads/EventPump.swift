@@ -103,8 +103,7 @@ public final class EventPump {
   /// up to 32 while they are short, which costs 1 to 2 ns an event (4 ns if there are only 50). The stretches
   /// between two looks begin with 1, 2, 4, 8 and 16 events. So the run ends one handler after the deadline, give
   /// or take a microsecond, as long as handlers keep their pace; if short ones turn long all at once, as many
-  /// events as were handled before, but at most 31, may begin too late. A handler is never interrupted. (The locking
-  /// core reads the clock before each event, some 20 ns, and none begins too late.)
+  /// events as were handled before, but at most 31, may begin too late. A handler is never interrupted.
   ///
   /// Events that handlers dispatch, and that other threads dispatch meanwhile, are handled, too. So a run without a
   /// deadline and a limit does not return while a handler dispatches to the pump each time, or producers are faster:

@@ -50,8 +50,11 @@ void evb_raw_close(struct evb_raw *raw);
 struct evb_pump;
 
 struct evb_pump *evb_pump_open(void);
-/* Nanoseconds of so many frames of so many events of 24 bytes, posted and pumped on the calling thread. */
-uint64_t evb_pump_run(struct evb_pump *pump, uint64_t frames, uint64_t events, bool has_deadline);
+/*
+ * Nanoseconds of so many frames of so many events of 24 bytes, posted (in whole batches, one by one if `batch` is 1) and
+ * pumped on the calling thread.
+ */
+uint64_t evb_pump_run(struct evb_pump *pump, uint64_t frames, uint64_t events, uint32_t batch, bool has_deadline);
 void evb_pump_close(struct evb_pump *pump);
 
 struct evb_conflated;

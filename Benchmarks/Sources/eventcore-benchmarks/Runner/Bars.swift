@@ -42,10 +42,10 @@ struct Bar: Sendable {
     Bar(text: "\(shape.rawValue): lockFree, ns", limit: limit) { $0.median(shape, .lockFree) }
   }
 
-  /// A subject takes at most `limit` nanoseconds more than `plain` in the same shape.
-  private static func above(_ limit: Double, _ shape: Shape, _ subject: Subject) -> Bar {
-    Bar(text: "\(shape.rawValue): \(subject.rawValue) - plain, ns", limit: limit) { rows in
-      guard let figure = rows.median(shape, subject), let reference = rows.median(shape, .plain)
+  /// A subject takes at most `limit` nanoseconds more than another in the same shape.
+  private static func above(_ limit: Double, _ shape: Shape, _ subject: Subject, _ other: Subject = .plain) -> Bar {
+    Bar(text: "\(shape.rawValue): \(subject.rawValue) - \(other.rawValue), ns", limit: limit) { rows in
+      guard let figure = rows.median(shape, subject), let reference = rows.median(shape, other)
       else { return nil }
       return figure - reference
     }
@@ -77,6 +77,11 @@ struct Bar: Sendable {
     Bar(text: "pump-frame: raw-c, ns", limit: 9) { $0.median(.pumpFrame, .rawC) },
     .between(1.1, .pumpFrame, .deadline, .lockFree),
     .between(1.1, .pumpFrame, .rawCDeadline, .rawC),
+    .above(2, .pumpFrame, .deadline, .lockFree),
+    .above(2, .pumpFrame, .rawCDeadline, .rawC),
+    .above(2, .pumpFrame, .lockingDeadline, .locking),
+    .atMost(nanoseconds: 6, .pumpBatch50),
+    Bar(text: "pump-batch-50: raw-c, ns", limit: 4) { $0.median(.pumpBatch50, .rawC) },
     .atMost(1.3, .listener, .plain),
     eightListeners,
     .atMost(0.2, .sequenceOneToOne, .asyncStream),
@@ -109,6 +114,7 @@ struct Bar: Sendable {
     Bar(text: "allocations: lockFree, String", limit: 0) {
       $0.median(.allocations, .lockFree, MemoryLayout<StringEvent>.size)
     },
+    Bar(text: "allocations: batches made on the way, 24 bytes", limit: 0) { $0.median(.allocations, .lazyBatches) },
     .atMost(nanoseconds: 8, .treeBinary),
     .atMost(nanoseconds: 8, .tree10ary),
     .atMost(nanoseconds: 8, .treeFlat),

@@ -20,6 +20,7 @@ enum Shape: String, CaseIterable {
   case idleWakeSpinningProducer = "idle-wake-spinning-producer"
   case spinOneWay = "spin-one-way"
   case pumpFrame = "pump-frame"
+  case pumpBatch50 = "pump-batch-50"
   case allocations
   case poolEven = "pool-even"
   case poolUnevenP99 = "pool-uneven-p99"
@@ -63,7 +64,7 @@ enum Shape: String, CaseIterable {
   var unit: String {
     switch self {
     case .oneToOne, .bounded, .statistics, .tracing, .batch64, .fourToOne, .eightToOne, .sixteenToOne, .thirtyTwoToOne,
-      .randomLane, .pumpFrame, .listener, .poolEven, .choices, .sequenceOneToOne:
+      .randomLane, .pumpFrame, .pumpBatch50, .listener, .poolEven, .choices, .sequenceOneToOne:
       "ns/event"
     case .eightHandlers, .eightMailboxes, .eightListeners, .sequenceOneToEight: "ns/delivery"
     case .latestOnlyFlood, .conflatedFlood: "ns/dispatch"
@@ -96,10 +97,13 @@ enum Shape: String, CaseIterable {
 /// The subjects, by the names that the results file uses.
 enum Subject: String, CaseIterable {
   case lockFree
+  /// The lock-free core, where the events of a batch are made as they are sent.
+  case lazyBatches = "lazy-batches"
   case locking
   case rawC = "raw-c"
-  /// The lock-free core, and C alone, where a pump has a deadline.
+  /// The lock-free core, C alone and the locking core, where a pump has a deadline.
   case deadline
+  case lockingDeadline = "locking-deadline"
   case rawCDeadline = "raw-c-deadline"
   case mutexSwap = "mutex-swap"
   case dispatchQueue = "dispatch-queue"

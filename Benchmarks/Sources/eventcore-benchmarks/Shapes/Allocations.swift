@@ -16,5 +16,12 @@ func allocationCandidates<E: BenchmarkEvent>(_ type: E.Type) -> [Candidate] {
     }
   }
   return candidates(.allocations, type, counting: true) { _ in load }
-    + [pool(.ownBalancer, isShared: false), pool(.shared, isShared: true)]
+    + [
+      pool(.ownBalancer, isShared: false), pool(.shared, isShared: true),
+      Candidate(shape: .allocations, subject: .lazyBatches, payloadBytes: MemoryLayout<E>.size) {
+        Throughput("allocations", load, counting: true, { EventCoreChannel<E>(.lockFree, $0) }) {
+          $0.sendLazily($1, $2)
+        }
+      },
+    ]
 }

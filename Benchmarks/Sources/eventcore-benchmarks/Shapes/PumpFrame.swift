@@ -4,42 +4,48 @@
 import EventCore
 import RawCore
 
-// Frames of 1,000 events on one thread: posted, then handled by a pump, with a deadline that is a second
-// away and without one. Checked in every run: each event was handled, and none was left.
+// Frames of 1,000 events on one thread: posted, one by one or in batches of 50, then handled by a pump, with a
+// deadline that is a second away and without one. Checked in every run: each event was handled, and none was left.
 //
 //     ┌──► 1,000 events ──► central ──► pump: handler ──┐
 //     └──────────────────── next frame ◄────────────────┘
 
 private let eventsOfFrame = 1_000
 
-/// The candidates of this shape.
+private let eventsOfBatch = 50
+
+/// The candidates of these shapes.
 func pumpCandidates(_ scale: Scale) -> [Candidate] {
-  func candidate(_ subject: Subject, _ make: @escaping (Int) -> any Trial) -> Candidate {
-    Candidate(shape: .pumpFrame, subject: subject, payloadBytes: MemoryLayout<Event24>.size) {
+  func candidate(_ shape: Shape, _ subject: Subject, _ make: @escaping (Int) -> any Trial) -> Candidate {
+    Candidate(shape: shape, subject: subject, payloadBytes: MemoryLayout<Event24>.size) {
       make(scale.events(.lockFree) / eventsOfFrame)
     }
   }
   return [
-    candidate(.lockFree) { Frames(.lockFree, $0, hasDeadline: false) },
-    candidate(.deadline) { Frames(.lockFree, $0, hasDeadline: true) },
-    candidate(.locking) { Frames(.locking, $0, hasDeadline: false) },
-    candidate(.rawC) { RawFrames($0, hasDeadline: false) },
-    candidate(.rawCDeadline) { RawFrames($0, hasDeadline: true) },
+    candidate(.pumpFrame, .lockFree) { Frames(.lockFree, $0) },
+    candidate(.pumpFrame, .deadline) { Frames(.lockFree, $0, hasDeadline: true) },
+    candidate(.pumpFrame, .locking) { Frames(.locking, $0) },
+    candidate(.pumpFrame, .lockingDeadline) { Frames(.locking, $0, hasDeadline: true) },
+    candidate(.pumpFrame, .rawC) { RawFrames($0) },
+    candidate(.pumpFrame, .rawCDeadline) { RawFrames($0, hasDeadline: true) },
+    candidate(.pumpBatch50, .lockFree) { BatchFrames(.lockFree, $0) },
+    candidate(.pumpBatch50, .locking) { BatchFrames(.locking, $0) },
+    candidate(.pumpBatch50, .rawC) { RawFrames($0, batch: eventsOfBatch) },
   ]
 }
 
-private final class Frames: Trial {
+private class Frames: Trial {
   private final class Sum {
     var count: UInt64 = 0
     var weight: UInt64 = 0
   }
-  private let central: EventCentral
-  private let pump: EventPump
+  let central: EventCentral
+  let pump: EventPump
   private let sum = Sum()
   private let frames: Int
   private let hasDeadline: Bool
 
-  init(_ core: EventCentral.Core, _ frames: Int, hasDeadline: Bool) {
+  init(_ core: EventCentral.Core, _ frames: Int, hasDeadline: Bool = false) {
     central = EventCentral(core: core)
     pump = EventPump(on: central)
     (self.frames, self.hasDeadline) = (frames, hasDeadline)
@@ -54,10 +60,8 @@ private final class Frames: Trial {
     var number: UInt64 = 0
     let start = evb_now()
     for _ in 0..<frames {
-      for _ in 0..<eventsOfFrame {
-        number &+= 1
-        pump.queueEvent(Event24(number: number))
-      }
+      post(after: number)
+      number &+= UInt64(eventsOfFrame)
       let report = pump.run(until: hasDeadline ? .now + .seconds(1) : nil)
       check(report.waiting == 0, "A frame left \(report.waiting) events.")
     }
@@ -68,20 +72,43 @@ private final class Frames: Trial {
     return Double(end - start) / Double(number)
   }
 
+  /// The events of a frame.
+  func post(after last: UInt64) {
+    for number in last + 1...last + UInt64(eventsOfFrame) {
+      pump.queueEvent(Event24(number: number))
+    }
+  }
+
   func end() { pump.cancel() }
+}
+
+private final class BatchFrames: Frames {
+  private var batch = Array(repeating: Event24(number: 0), count: eventsOfBatch)
+
+  override func post(after last: UInt64) {
+    // As a variable of its own: each access to a property is checked.
+    var batch: [Event24] = []
+    swap(&batch, &self.batch)
+    defer { swap(&batch, &self.batch) }
+    for first in stride(from: last + 1, through: last + UInt64(eventsOfFrame), by: eventsOfBatch) {
+      for index in batch.indices { batch[index] = Event24(number: first + UInt64(index)) }
+      batch.queue(on: central)
+    }
+  }
 }
 
 private final class RawFrames: Trial {
   private let pump = evb_pump_open()
   private let frames: Int
+  private let batch: Int
   private let hasDeadline: Bool
 
-  init(_ frames: Int, hasDeadline: Bool) {
-    (self.frames, self.hasDeadline) = (frames, hasDeadline)
+  init(_ frames: Int, batch: Int = 1, hasDeadline: Bool = false) {
+    (self.frames, self.batch, self.hasDeadline) = (frames, batch, hasDeadline)
   }
 
   func run() -> Double {
-    let time = evb_pump_run(pump, UInt64(frames), UInt64(eventsOfFrame), hasDeadline)
+    let time = evb_pump_run(pump, UInt64(frames), UInt64(eventsOfFrame), UInt32(batch), hasDeadline)
     return Double(time) / Double(frames * eventsOfFrame)
   }
 

@@ -35,6 +35,27 @@ final class EventCoreChannel<Event: BenchmarkEvent>: BatchChannel, LaneChannel {
     batch.queue(on: central)
   }
 
+  /// Batches of 64 of a sequence that does not keep its elements.
+  func sendLazily(_ count: Int, _ supply: Event.Supply) {
+    var made = Made(supply: supply)
+    for _ in 0..<count / 64 {
+      made.left = 64
+      made.queue(on: central)
+      for _ in 0..<64 { _ = made.supply.next() }
+    }
+  }
+
+  private struct Made: Sequence, IteratorProtocol {
+    var supply: Event.Supply
+    var left = 0
+
+    mutating func next() -> Event? {
+      guard left > 0 else { return nil }
+      left -= 1
+      return supply.next()
+    }
+  }
+
   @inline(__always)
   func send(_ event: consuming Event, lane: Int) {
     if lane < 5 {

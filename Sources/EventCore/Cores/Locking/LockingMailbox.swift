@@ -85,17 +85,16 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   func pump(_ consumer: Consumer, limit: Int, until deadline: UInt64) -> PumpResult {
     _ = enter()
     defer { leave(nil) }
-    var left = limit
+    var stretch = LockingStretch(limit: limit, until: deadline)
     var afterControl = false
-    while true {
-      if left == 0 || deadline != .max && monotonicNanoseconds() >= deadline { return .more }
+    while stretch.mayBegin() {
       let step = nextStep(afterControl)
       afterControl = false
       switch step {
       case .event(let event):
         if let record = event.record {
           deliver(record, consumer)
-          left -= 1
+          stretch.didHandle()
         }
         event.token?.release()
       case .control:
@@ -116,6 +115,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
         return .ended
       }
     }
+    return .more
   }
 
   // Its lanes and its inbox have one mutex, which costs the consumer little while nobody else posts. But what it
