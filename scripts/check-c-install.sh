@@ -101,7 +101,10 @@ done
 
 step "posting without waiting, under a filter of system calls"
 make -s .build/c-realtime CC=gcc
-run .build/c-realtime
+run .build/c-realtime | tee "$folder/realtime"
+if chrt -f 1 true 2>/dev/null; then
+  grep -q 'under SCHED_FIFO' "$folder/realtime" || fail "the system allows SCHED_FIFO, and the poster did not get it"
+fi
 
 step "valgrind"
 gcc -std=gnu11 -O1 -Wall -Wextra -Werror -I"$prefix/include" Tests/CProgram/shutdown.c -o "$folder/shutdown" "$prefix/lib/libeventcore.a" -lurcu-bp -lpthread
