@@ -41,9 +41,19 @@ if make -s install PREFIX=relative DESTDIR="$folder/refused" 2>"$folder/refusal"
 grep -q 'PREFIX is an absolute path' "$folder/refusal" || fail "a relative PREFIX was refused without a sentence"
 make -s install PREFIX=/usr DESTDIR="$folder/staged" CC=gcc
 [ -e "$folder/staged/usr/lib/pkgconfig/eventcore.pc" ] || fail "DESTDIR was ignored"
-# The version that the file names is the one of the headers, and the library says the same.
-version=$(pkg-config --modversion eventcore)
 make -s install PREFIX="$prefix" CC=gcc
+version=$(pkg-config --modversion eventcore)
+cat > "$folder/version.c" <<'C'
+#include <eventcore/eventcore.h>
+#include <stdio.h>
+int main(void)
+{
+	const uint32_t numbers[] = { EVC_VERSION, evc_version() };
+
+	for (int i = 0; i < 2; i++)
+		printf("%u.%u.%u\n", numbers[i] / 1000000, numbers[i] / 1000 % 1000, numbers[i] % 1000);
+}
+C
 
 step "what is exported"
 declared=$(sed 's/static inline.*//' include/eventcore/*.h | tr '\n' ' ' |
@@ -66,6 +76,9 @@ for pair in "${compilers[@]}"; do
   read -ra static < <(pkg-config --static --libs eventcore | sed 's/-leventcore/-l:libeventcore.a/')
   for kind in shared static; do
     declare -n libs=$kind
+    "$cc" -std=c11 "${warnings[@]}" "${cflags[@]}" "$folder/version.c" -o "$programs/version" "${libs[@]}" -lpthread
+    [ "$("$programs/version" | sort -u)" = "$version" ] ||
+      fail "eventcore.pc says $version, the headers and the $kind library say $("$programs/version" | xargs)"
     "$cc" -std=c11 "${warnings[@]}" "${cflags[@]}" Examples/C/fixed_step.c -o "$programs/fixed_step-$kind" "${libs[@]}" -lpthread
     for program in typed_events timers_and_trees; do
       "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" "Examples/C/$program.cpp" -o "$programs/$program-$kind" "${libs[@]}" -lpthread
