@@ -5,7 +5,7 @@
 # The core outside of the package manager: installs it into a temporary prefix, and builds and runs the programs of
 # Examples/C and Tests/CProgram with what is installed, by gcc and clang, with pkg-config and CMake, against the shared
 # library, the static one and the amalgamation. Under valgrind nothing is left after evc_shutdown; a plug-in can be
-# unloaded; and the library exports the functions of its headers, and nothing else.
+# unloaded; the library exports the functions of its headers, and nothing else; and an idle program has no thread.
 #
 # On Debian and its kin installs what is missing (needs root).
 set -euo pipefail
@@ -130,4 +130,7 @@ for program in "$folder/shutdown" "$folder/gcc/typed_events-static" "$folder/gcc
     *) fail "valgrind found something in ${program##*/}" ;;
   esac
 done
+
+step "the footprint, short"
+scripts/measure-footprint.sh --check
 echo "C library $version: ok"
