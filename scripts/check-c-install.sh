@@ -131,6 +131,15 @@ for program in "$folder/shutdown" "$folder/gcc/typed_events-static" "$folder/gcc
   esac
 done
 
+# What has bounds, conflation, workers, a reserve, and posts that must not wait; as short as under a sanitizer.
+step "a part of the C suite under valgrind"
+gcc -std=gnu11 -g -O1 -U__OPTIMIZE__ -w -Iinclude -ISources/CEventCore -ITests/CEventCoreSuite/include Tests/CProgram/run_suite.c \
+  Tests/CEventCoreSuite/*.c Sources/CEventCore/*/*.c -o "$folder/suite" -lurcu-bp -lpthread
+timeout 400 valgrind -q --fair-sched=try --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,possible \
+  "$folder/suite" "bounded mailbox" conflation shared: reserve "must not wait" "by hand" "one cache" -million >"$folder/suite-log" 2>&1 ||
+  { cat "$folder/suite-log"; fail "valgrind found something in the C suite, or it failed there"; }
+tail -n 1 "$folder/suite-log"
+
 step "the footprint, short"
 scripts/measure-footprint.sh --check
 echo "C library $version: ok"
