@@ -63,6 +63,7 @@ NEVER_THROWS(eventcore::deadline_at(of<const time_point>()));
 NEVER_THROWS(of<eventcore::mailbox>().get());
 NEVER_THROWS(of<eventcore::mailbox>().pump());
 NEVER_THROWS(of<eventcore::mailbox>().pump_until(of<const time_point>()));
+NEVER_THROWS(of<eventcore::mailbox>().pump_until(uint64_t(1)));
 NEVER_THROWS(of<eventcore::mailbox>().run());
 NEVER_THROWS(of<eventcore::mailbox>().wait(of<const nanoseconds>()));
 NEVER_THROWS(of<eventcore::mailbox>().close());

@@ -125,17 +125,17 @@ unsigned some_key(void)
 	return 1 + draw() % KEYS;
 }
 
-enum evc_status set_size(void *options, size_t right)
+enum evc_status set_size(void *options, size_t least, size_t right)
 {
 	unsigned char *bytes = options;
 	size_t size = right;
 
 	if (rarely())
-		size = right - 8 + draw() % 16;
+		size = right - 16 + draw() % 32;
 	if (rarely())
 		bytes[right + draw() % 8] = 1;
 	memcpy(options, &size, sizeof(size));
-	if (size < right)
+	if (size < least || size % 8 != 0)
 		return EVC_INVALID_ARGUMENT;
 	for (size_t i = right; i < size; i++)
 		if (bytes[i] != 0)
@@ -150,8 +150,18 @@ struct evc_router *router(unsigned index)
 	return routers[index];
 }
 
+/* Moved by each look. */
+static uint64_t read_time(void *context)
+{
+	static uint64_t time;
+
+	(void)context;
+	return ++time;
+}
+
 static void make_mailbox(unsigned index)
 {
+	const struct evc_clock clock = { NULL, rarely() ? NULL : read_time };
 	PADDED(struct evc_mailbox_options) options = { .known = {
 		.strategy = (enum evc_wait_strategy)(draw() % 5),
 		.overflow = (enum evc_overflow)(draw() % 5),
@@ -159,8 +169,9 @@ static void make_mailbox(unsigned index)
 		.block_ns = draw(),
 		.batches = draw() % 2 == 0,
 		.polled = draw() % 4 == 0,
+		.clock = draw() % 2 == 0 ? &clock : NULL,
 	} };
-	enum evc_status expected = set_size(&options, sizeof(options.known)), status;
+	enum evc_status expected = set_size(&options, offsetof(struct evc_mailbox_options, clock), sizeof(options.known)), status;
 
 	if (mailboxes[index].made != NULL)
 		return;
@@ -198,7 +209,7 @@ static void make_subscription(unsigned index, unsigned key)
 		.unbounded = draw() % 8 == 0,
 	} };
 	struct evc_conflation conflation = { .number = number_of };
-	enum evc_status expected = set_size(&options, sizeof(options.known)), status;
+	enum evc_status expected = set_size(&options, sizeof(options.known), sizeof(options.known)), status;
 	const unsigned kind = draw() % 3;
 
 	if (mailboxes[index].made == NULL || subscription->made != NULL)

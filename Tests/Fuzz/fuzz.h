@@ -81,8 +81,11 @@ uint64_t number_of(void *context, const void *payload);
 		type known;                                                                           \
 		unsigned char beyond[512];                                                            \
 	}
-/* Sets the size that a structure opens with, wrong now and then; returns what the core must answer to it. */
-enum evc_status set_size(void *options, size_t right);
+/*
+ * Sets the size that a structure opens with, wrong now and then; returns what the core must answer to it. `least`: that
+ * of the first version.
+ */
+enum evc_status set_size(void *options, size_t least, size_t right);
 
 /* The other parts. Choices from `*_INSIDE` on are those that a handler may make, too. */
 enum { WORKER_INSIDE = 3, WORKER_CHOICES = 8, TIMER_INSIDE = 1, TIMER_CHOICES = 6, NODE_CHOICES = 8 };

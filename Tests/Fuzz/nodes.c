@@ -18,7 +18,7 @@ static void release(void *object)
 static void make(unsigned index)
 {
 	PADDED(struct evc_node_options) options = { .known = { .owner = &nodes[index], .release = release } };
-	enum evc_status expected = set_size(&options, sizeof(options.known));
+	enum evc_status expected = set_size(&options, sizeof(options.known), sizeof(options.known));
 
 	if (nodes[index] == NULL)
 		CHECK(evc_node_create(&options.known, &nodes[index]) == expected);

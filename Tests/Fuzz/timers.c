@@ -48,7 +48,7 @@ static void make(void)
 {
 	const struct evc_scheduler_clock clock = { NULL, rarely() ? NULL : read_now, NULL };
 	PADDED(struct evc_scheduler_options) options = { .known = { .clock = &clock, .driven = true } };
-	enum evc_status expected = set_size(&options, sizeof(options.known));
+	enum evc_status expected = set_size(&options, sizeof(options.known), sizeof(options.known));
 
 	if (expected == EVC_OK && clock.now == NULL)
 		expected = EVC_INVALID_ARGUMENT;

@@ -72,7 +72,7 @@ static void make_subscription(unsigned key)
 		.finalize = finalize_receiver,
 	} };
 	struct evc_conflation conflation = { .number = number_of };
-	enum evc_status expected = set_size(&options, sizeof(options.known)), status;
+	enum evc_status expected = set_size(&options, sizeof(options.known), sizeof(options.known)), status;
 	const unsigned kind = draw() % 3;
 
 	if (shared == NULL || subscription->made != NULL)
@@ -101,7 +101,7 @@ static void make_worker(unsigned index)
 		.block_ns = draw(),
 		.batches = draw() % 2 == 0,
 	} };
-	enum evc_status expected = set_size(&options, sizeof(options.known)), status;
+	enum evc_status expected = set_size(&options, offsetof(struct evc_mailbox_options, clock), sizeof(options.known)), status;
 
 	if (shared == NULL || workers[index].made != NULL)
 		return;
@@ -152,7 +152,7 @@ static void make_balancer(unsigned index)
 		.choose = draw() % 2 == 0 ? choose : NULL,
 		.drop = index == 0 ? drop_payload : NULL,
 	} };
-	enum evc_status expected = set_size(&options, sizeof(options.known));
+	enum evc_status expected = set_size(&options, sizeof(options.known), sizeof(options.known));
 
 	if (balancers[index].made != NULL)
 		return;
