@@ -5,7 +5,7 @@
 # The core outside of the package manager: installs it into a temporary prefix, and builds and runs the programs of
 # Examples/C and Tests/CProgram with what is installed, by gcc and clang, with pkg-config and CMake, against the shared
 # library, the static one and the amalgamation. Under valgrind nothing is left after evc_shutdown; a plug-in can be
-# unloaded; and the library exports the functions of its headers, and nothing else.
+# unloaded; the library exports the functions of its headers, and nothing else; and an idle program has no thread.
 #
 # On Debian and its kin installs what is missing (needs root).
 set -euo pipefail
@@ -41,9 +41,19 @@ if make -s install PREFIX=relative DESTDIR="$folder/refused" 2>"$folder/refusal"
 grep -q 'PREFIX is an absolute path' "$folder/refusal" || fail "a relative PREFIX was refused without a sentence"
 make -s install PREFIX=/usr DESTDIR="$folder/staged" CC=gcc
 [ -e "$folder/staged/usr/lib/pkgconfig/eventcore.pc" ] || fail "DESTDIR was ignored"
-# The version that the file names is the one of the headers, and the library says the same.
-version=$(pkg-config --modversion eventcore)
 make -s install PREFIX="$prefix" CC=gcc
+version=$(pkg-config --modversion eventcore)
+cat > "$folder/version.c" <<'C'
+#include <eventcore/eventcore.h>
+#include <stdio.h>
+int main(void)
+{
+	const uint32_t numbers[] = { EVC_VERSION, evc_version() };
+
+	for (int i = 0; i < 2; i++)
+		printf("%u.%u.%u\n", numbers[i] / 1000000, numbers[i] / 1000 % 1000, numbers[i] % 1000);
+}
+C
 
 step "what is exported"
 declared=$(sed 's/static inline.*//' include/eventcore/*.h | tr '\n' ' ' |
@@ -66,11 +76,16 @@ for pair in "${compilers[@]}"; do
   read -ra static < <(pkg-config --static --libs eventcore | sed 's/-leventcore/-l:libeventcore.a/')
   for kind in shared static; do
     declare -n libs=$kind
+    "$cc" -std=c11 "${warnings[@]}" "${cflags[@]}" "$folder/version.c" -o "$programs/version" "${libs[@]}" -lpthread
+    [ "$("$programs/version" | sort -u)" = "$version" ] ||
+      fail "eventcore.pc says $version, the headers and the $kind library say $("$programs/version" | xargs)"
     "$cc" -std=c11 "${warnings[@]}" "${cflags[@]}" Examples/C/fixed_step.c -o "$programs/fixed_step-$kind" "${libs[@]}" -lpthread
     for program in typed_events timers_and_trees; do
       "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" "Examples/C/$program.cpp" -o "$programs/$program-$kind" "${libs[@]}" -lpthread
       run "$programs/$program-$kind"
     done
+    "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" Tests/CProgram/exceptions.cpp -o "$programs/exceptions-$kind" "${libs[@]}" -lpthread
+    run "$programs/exceptions-$kind"
     "$cxx" -std=c++17 -fno-exceptions -fno-rtti "${warnings[@]}" "${cflags[@]}" -fsyntax-only -x c++ - <<<'#include <eventcore/eventcore.hpp>'
     run "$programs/fixed_step-$kind"
     "$cc" -std=gnu11 -fPIC -shared -fvisibility=hidden "${warnings[@]}" "${cflags[@]}" Tests/CProgram/plugin.c -o "$programs/plugin-$kind.so" "${libs[@]}"
@@ -101,7 +116,10 @@ done
 
 step "posting without waiting, under a filter of system calls"
 make -s .build/c-realtime CC=gcc
-run .build/c-realtime
+run .build/c-realtime | tee "$folder/realtime"
+if chrt -f 1 true 2>/dev/null; then
+  grep -q 'under SCHED_FIFO' "$folder/realtime" || fail "the system allows SCHED_FIFO, and the poster did not get it"
+fi
 
 step "valgrind"
 gcc -std=gnu11 -O1 -Wall -Wextra -Werror -I"$prefix/include" Tests/CProgram/shutdown.c -o "$folder/shutdown" "$prefix/lib/libeventcore.a" -lurcu-bp -lpthread
@@ -112,4 +130,16 @@ for program in "$folder/shutdown" "$folder/gcc/typed_events-static" "$folder/gcc
     *) fail "valgrind found something in ${program##*/}" ;;
   esac
 done
+
+# What has bounds, conflation, workers, a reserve, and posts that must not wait; as short as under a sanitizer.
+step "a part of the C suite under valgrind"
+gcc -std=gnu11 -g -O1 -U__OPTIMIZE__ -w -Iinclude -ISources/CEventCore -ITests/CEventCoreSuite/include Tests/CProgram/run_suite.c \
+  Tests/CEventCoreSuite/*.c Sources/CEventCore/*/*.c -o "$folder/suite" -lurcu-bp -lpthread
+timeout 400 valgrind -q --fair-sched=try --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,possible \
+  "$folder/suite" "bounded mailbox" conflation shared: reserve "must not wait" "by hand" "one cache" -million >"$folder/suite-log" 2>&1 ||
+  { cat "$folder/suite-log"; fail "valgrind found something in the C suite, or it failed there"; }
+tail -n 1 "$folder/suite-log"
+
+step "the footprint, short"
+scripts/measure-footprint.sh --check
 echo "C library $version: ok"

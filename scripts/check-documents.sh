@@ -3,7 +3,8 @@
 # Copyright the EventCore authors
 #
 # The documents beside the code: every file and folder that they name exists, every link leads somewhere, the figures
-# are what scripts/draw-figures.py draws, and the README stays short. Needs Python 3.
+# are what scripts/draw-figures.py draws, and the README and the game of Examples, which is read as one, stay short. Needs
+# Python 3.
 #
 # A word is taken for a path if it stands in backticks and has a slash or the ending of a file; in a block of code, if
 # it begins with a folder of the repository. It may leave out the folders in front: `tree/tree_wait.h`. Words in capital
@@ -13,12 +14,17 @@ cd "$(dirname "$0")/.."
 command -v python3 >/dev/null || { echo "scripts/check-documents.sh needs Python 3." >&2; exit 1; }
 status=0
 
-longest=200
-lines=$(wc -l < README.md)
-[ "$lines" -lt "$longest" ] || {
-  echo "README.md has $lines lines; fewer than $longest is the rule."
-  status=1
+shorter_than() { # LINES NAME FILE...
+  local limit=$1 name=$2 lines
+  shift 2
+  lines=$(cat "$@" | wc -l)
+  [ "$lines" -lt "$limit" ] || {
+    echo "$name has $lines lines; fewer than $limit is the rule."
+    status=1
+  }
 }
+shorter_than 200 README.md README.md
+shorter_than 800 "The game" Examples/Sources/EventCoreGame/*.swift
 
 drawn=$(mktemp -d)
 trap 'rm -rf "$drawn"' EXIT

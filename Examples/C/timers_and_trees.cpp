@@ -92,6 +92,29 @@ void driven_timers()
 	scheduler.after(1h, [text = std::string(100, 'x')] {}).detach();
 }
 
+/* Events that take their time on the same clock: a frame of it has room for so many. */
+void frames()
+{
+	const evc_clock clock = { nullptr, manual_now };
+	evc_mailbox_options options = {};
+	int handled = 0;
+	uint64_t count = 0;
+
+	options.clock = &clock;
+	eventcore::router router;
+	eventcore::mailbox mailbox(options);
+	auto ticks = router.subscribe<tick>(mailbox, [&handled](const tick &tick) {
+		expect(tick.count == handled++, "in the order of their dispatch");
+		manual_time += 10;
+	});
+	expect(bool(ticks), "not subscribed");
+	for (int i = 0; i < 5; i++)
+		expect(router.dispatch(tick{ i }) == EVC_OK, "a tick");
+	expect(mailbox.pump_until(manual_time + 25, EVC_FOREVER, &count) == EVC_TIMED_OUT && count == 3, "three begin in time");
+	expect(mailbox.pump_until(manual_time, EVC_FOREVER, &count) == EVC_TIMED_OUT && count == 0, "no time is left");
+	expect(mailbox.pump_until(EVC_FOREVER, EVC_FOREVER, &count) == EVC_EMPTY && count == 2, "the others");
+}
+
 void threaded_timers()
 {
 	std::promise<void> fired;
@@ -204,6 +227,7 @@ int main()
 {
 	eventcore::on_handler_exception = [](std::exception_ptr) { failures++; };
 	driven_timers();
+	frames();
 	threaded_timers();
 	failures = 0;
 	trees();

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/* Bounded mailboxes, on one thread: what each overflow policy does, and that every event is accounted for. */
+/* Bounded mailboxes, one step after the other: what each overflow policy does, and that every event is accounted for. */
 #include "platform/config.h"
 
 #ifdef EVC_URCU
 #include "bounded.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define LARGEST 100u
+#define THREADS 3u
+#define STEPS 2000u
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -125,7 +128,7 @@ static enum evc_status model_post(struct model *model, enum evc_overflow policy,
 	struct counts *counts = &model->counts;
 
 	if (model->total == capacity) {
-		if (policy == EVC_OVERFLOW_REFUSE) {
+		if (policy == EVC_OVERFLOW_REFUSE || policy == EVC_OVERFLOW_BLOCK) {
 			counts->refused++;
 			return EVC_FULL;
 		}
@@ -164,41 +167,111 @@ static const char *take_as(struct suite_receiver *receiver, struct model *model)
 	return NULL;
 }
 
-/* D1 to D3 by chance, on all lanes, around a mailbox that is mostly full. */
-static const char *as_the_model(void)
+/*
+ * Threads that post and take by chance, one at a time, so that the model knows the order. The seed says whose turn it is,
+ * too. All that is here belongs to whoever has the lock.
+ */
+struct play {
+	struct suite_receiver receiver;
+	struct model model;
+	enum evc_overflow policy;
+	unsigned capacity, lanes, threads;
+	uint64_t random, step;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned turn;
+	/* Empty: as the model so far. */
+	char wrong[512];
+};
+
+static const char *play_step(struct play *play)
 {
-	static const enum evc_overflow policies[] = { EVC_OVERFLOW_REFUSE, EVC_OVERFLOW_DROP_NEWEST,
-						      EVC_OVERFLOW_DROP_OLDEST };
-	uint64_t seed = suite_seed(), random = seed;
+	unsigned lane = EVC_LANE_COUNT - 1 - (unsigned)(suite_random(&play->random) % play->lanes);
 
-	for (unsigned round = 0; round < 90; round++) {
-		enum evc_overflow policy = policies[round % (sizeof(policies) / sizeof(policies[0]))];
-		unsigned capacity = 1 + (unsigned)(suite_random(&random) % (round % 2 != 0 ? 5 : LARGEST));
-		unsigned lanes = 1 + (unsigned)(suite_random(&random) % EVC_LANE_COUNT);
-		struct model model = { 0 };
-		struct suite_receiver receiver;
-		const char *message;
+	if (suite_random(&play->random) % 5 < 3)
+		EXPECT_STATUS(suite_post(&play->receiver, lane, play->step),
+			      model_post(&play->model, play->policy, play->capacity, lane, play->step));
+	else
+		EXPECT_NONE(take_as(&play->receiver, &play->model));
+	play->model.counts.waiting = play->model.total;
+	if (play->step % 10 == 0)
+		EXPECT_NONE(expect_counts(&play->receiver, play->model.counts));
+	return NULL;
+}
 
-		EXPECT_NONE(open_bounded(&receiver, policy, capacity));
-		for (uint64_t step = 0; step < 2000; step++) {
-			unsigned lane = EVC_LANE_COUNT - 1 - (unsigned)(suite_random(&random) % lanes);
+struct player {
+	struct play *play;
+	unsigned index;
+	pthread_t thread;
+};
 
-			if (suite_random(&random) % 5 < 3)
-				EXPECT_STATUS(suite_post(&receiver, lane, step),
-					      model_post(&model, policy, capacity, lane, step));
-			else if ((message = take_as(&receiver, &model)) != NULL)
-				return suite_fail("%s (seed %llu, round %u)", message, (unsigned long long)seed,
-						  round);
-			model.counts.waiting = model.total;
-			if (step % 10 == 0)
-				EXPECT_NONE(expect_counts(&receiver, model.counts));
+static void *play_turns(void *opaque)
+{
+	struct player *player = opaque;
+	struct play *play = player->play;
+	const char *message;
+
+	pthread_mutex_lock(&play->lock);
+	while (play->step < STEPS && play->wrong[0] == '\0') {
+		if (play->turn != player->index) {
+			pthread_cond_wait(&play->changed, &play->lock);
+			continue;
 		}
-		EXPECT_NONE(expect_counts(&receiver, model.counts));
-		EXPECT_EQUAL(receiver.drops, model.counts.overflowed, "payloads ended");
-		evc_mailbox_release(receiver.mailbox);
-		EXPECT_EQUAL(receiver.drops, model.counts.overflowed + model.total, "payloads ended");
+		if ((message = play_step(play)) != NULL)
+			snprintf(play->wrong, sizeof(play->wrong), "%s", message);
+		play->step++;
+		if (suite_random(&play->random) % 8 == 0)
+			play->turn = (unsigned)(suite_random(&play->random) % play->threads);
+		if (play->turn != player->index)
+			pthread_cond_broadcast(&play->changed);
+	}
+	pthread_cond_broadcast(&play->changed);
+	pthread_mutex_unlock(&play->lock);
+	return NULL;
+}
+
+/* D1 to D3, on all lanes, around a mailbox that is mostly full. A post that blocks has a time that passes at once. */
+static const char *as_the_model(unsigned threads)
+{
+	uint64_t seed = suite_seed();
+	struct play play = { .random = seed, .threads = threads, .lock = PTHREAD_MUTEX_INITIALIZER,
+			     .changed = PTHREAD_COND_INITIALIZER };
+
+	for (unsigned round = 0; round < 80; round++) {
+		struct evc_mailbox_options options = { .size = sizeof(options), .block_ns = 1 };
+		struct player players[THREADS];
+
+		play.policy = options.overflow = (enum evc_overflow)(round % (EVC_OVERFLOW_BLOCK + 1));
+		play.capacity = 1 + (unsigned)(suite_random(&play.random) % (round / 4 % 2 != 0 ? 5 : LARGEST));
+		play.lanes = 1 + (unsigned)(suite_random(&play.random) % EVC_LANE_COUNT);
+		play.model = (struct model){ .total = 0 };
+		play.step = play.turn = 0;
+		options.capacity = play.capacity;
+		EXPECT_NONE(suite_receiver_open(&play.receiver, &options));
+		for (unsigned i = 0; i < threads; i++) {
+			players[i] = (struct player){ .play = &play, .index = i };
+			pthread_create(&players[i].thread, NULL, play_turns, &players[i]);
+		}
+		for (unsigned i = 0; i < threads; i++)
+			pthread_join(players[i].thread, NULL);
+		EXPECT(play.wrong[0] == '\0', "%s (seed %llu, round %u, step %llu)", play.wrong, (unsigned long long)seed,
+		       round, (unsigned long long)play.step);
+		EXPECT_NONE(expect_counts(&play.receiver, play.model.counts));
+		EXPECT_EQUAL(play.receiver.drops, play.model.counts.overflowed, "payloads ended");
+		evc_mailbox_release(play.receiver.mailbox);
+		EXPECT_EQUAL(play.receiver.drops, play.model.counts.overflowed + play.model.total, "payloads ended");
 	}
 	return NULL;
+}
+
+static const char *alone_as_the_model(void)
+{
+	return as_the_model(1);
+}
+
+static const char *together_as_the_model(void)
+{
+	return as_the_model(THREADS);
 }
 
 static const char *make_chain(struct suite_receiver *receiver, uint64_t first, unsigned count,
@@ -256,6 +329,7 @@ static const char *part_of_a_chain(void)
 	}
 	return NULL;
 }
+
 static const char *refused_options(void)
 {
 	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 1, .overflow = (enum evc_overflow)(EVC_OVERFLOW_BLOCK + 1) };
@@ -270,7 +344,8 @@ static const char *refused_options(void)
 static const struct evc_suite_test tests[] = {
 	{ "a bounded mailbox holds its capacity, and refuses or drops what comes then", refuses_and_drops_newest },
 	{ "a mailbox that drops the oldest keeps the newest and the most urgent", drops_oldest },
-	{ "D1 D2 D3 a bounded mailbox under each overflow policy: each take is the model's", as_the_model },
+	{ "D1 D2 D3 a bounded mailbox under each overflow policy: each take is the model's", alone_as_the_model },
+	{ "D1 D2 D3 a bounded mailbox that threads post to and take from in turn: each take is the model's", together_as_the_model },
 	{ "of a chain a bounded mailbox accepts the first envelopes that fit", part_of_a_chain },
 	{ "a mailbox refuses a capacity and an overflow policy that do not exist", refused_options },
 };

@@ -309,6 +309,54 @@ static const char *first_takes(void)
 	return NULL;
 }
 
+/* Set by the test for its thread. */
+static unsigned reserved_events, reserved_receivers;
+
+static const char *ordinary_alone(void)
+{
+	const unsigned events = reserved_events, receivers = reserved_receivers;
+	unsigned char payload[24] = { 0 };
+	struct evc_router *router;
+	struct end ends[2];
+	uint64_t calls;
+	uint32_t count;
+
+	EXPECT_OK(evc_router_create(&router));
+	for (unsigned i = 0; i < receivers; i++)
+		EXPECT_NONE(open_end(&ends[i], router, false));
+	EXPECT_OK(evc_reserve(events * receivers));
+	calls = suite_allocator_read().calls;
+	for (unsigned i = 0; i < events; i++) {
+		EXPECT_OK(evc_dispatch_bytes(router, KEY, (enum evc_lane)(i * 7 % EVC_LANE_COUNT), payload, sizeof(payload),
+					     8, &count));
+		EXPECT_EQUAL(count, receivers, "receivers");
+	}
+	EXPECT_EQUAL(suite_allocator_read().calls - calls, 0, "allocations of dispatches with a reserve");
+	for (unsigned i = 0; i < receivers; i++) {
+		EXPECT_STATUS(evc_mailbox_pump(ends[i].mailbox, UINT64_MAX), EVC_EMPTY);
+		EXPECT_EQUAL(ends[i].count, events, "events that came");
+		EXPECT_NONE(close_end(&ends[i], router));
+	}
+	evc_router_destroy(router);
+	return NULL;
+}
+
+/* The first ones of a thread, on all lanes: less than a slab, and some of them. */
+static const char *ordinary(void)
+{
+	static const unsigned counts[] = { 1, 64, 65, 5000, 20000 };
+	const char *message = NULL;
+
+	suite_allocator_install(UINT64_MAX, 0);
+	for (unsigned i = 0; i < 2 * sizeof(counts) / sizeof(counts[0]) && message == NULL; i++) {
+		reserved_events = counts[i / 2];
+		reserved_receivers = 1 + i % 2;
+		message = alone(ordinary_alone);
+	}
+	suite_allocator_restore();
+	return message;
+}
+
 struct mixed {
 	struct evc_router *router;
 	uint64_t count, urgent, sent_then;
@@ -371,6 +419,7 @@ static const char *one_cache(void)
 
 static const struct evc_suite_test tests[] = {
 	{ "D2 D5 a reserve is used again and again by posts that must not wait", used_again },
+	{ "D5 the first dispatches of a thread allocate nothing if it has reserved their envelopes", ordinary },
 	{ "D5 a receiver keeps one cache of slots, however it is pumped", one_cache },
 	{ "D4 D5 a post that must not wait reaches all receivers or none", all_or_none },
 	{ "D1 D5 a chain is posted by hand without waiting, or refused", by_hand },

@@ -3,7 +3,7 @@
 /*
  * Posting without waiting (realtime.h), held to its word: a thread under SCHED_FIFO, where the system allows that,
  * posts while a system call of its own would end the process (seccomp), and a lock or an allocation is counted. A
- * process of its own, since the filter stays, and malloc and the mutex are replaced.
+ * process of its own, since the filter stays, and the allocator's functions and the locks' are replaced.
  *
  *     poster ──► router ──┬──► polled mailbox ──► a thread that runs with EVC_WAIT_YIELD
  *     (filtered)          └──► polled mailbox ──► main pumps, and changes the subscriptions
@@ -48,6 +48,9 @@ static void note(void)
 }
 
 extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *memory, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
 extern void __libc_free(void *memory);
 
 void *malloc(size_t size)
@@ -56,24 +59,58 @@ void *malloc(size_t size)
 	return __libc_malloc(size);
 }
 
+void *calloc(size_t count, size_t size)
+{
+	note();
+	return __libc_calloc(count, size);
+}
+
+void *realloc(void *memory, size_t size)
+{
+	note();
+	return __libc_realloc(memory, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+	note();
+	return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t size)
+{
+	note();
+	*memory = __libc_memalign(alignment, size);
+	return *memory == NULL ? ENOMEM : 0;
+}
+
 void free(void *memory)
 {
 	note();
 	__libc_free(memory);
 }
 
-int pthread_mutex_lock(pthread_mutex_t *mutex)
-{
-	static _Atomic(int (*)(pthread_mutex_t *)) real;
-	int (*lock)(pthread_mutex_t *) = atomic_load(&real);
-
-	if (lock == NULL) {
-		*(void **)&lock = dlsym(RTLD_NEXT, "pthread_mutex_lock");
-		atomic_store(&real, lock);
+/* One that is only tried is a lock, too: whoever gets it is waited for. */
+#define COUNTED(function, lock)                                                                    \
+	int function(lock *which)                                                                  \
+	{                                                                                          \
+		static _Atomic(int (*)(lock *)) real;                                              \
+		int (*call)(lock *) = atomic_load(&real);                                          \
+                                                                                                   \
+		if (call == NULL) {                                                                \
+			*(void **)&call = dlsym(RTLD_NEXT, #function);                             \
+			atomic_store(&real, call);                                                 \
+		}                                                                                  \
+		note();                                                                            \
+		return call(which);                                                                \
 	}
-	note();
-	return lock(mutex);
-}
+
+COUNTED(pthread_mutex_lock, pthread_mutex_t)
+COUNTED(pthread_mutex_trylock, pthread_mutex_t)
+COUNTED(pthread_rwlock_rdlock, pthread_rwlock_t)
+COUNTED(pthread_rwlock_wrlock, pthread_rwlock_t)
+COUNTED(pthread_rwlock_tryrdlock, pthread_rwlock_t)
+COUNTED(pthread_rwlock_trywrlock, pthread_rwlock_t)
 
 static void *allocate(void *context, size_t size, size_t alignment)
 {

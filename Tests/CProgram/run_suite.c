@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Runs the tests of Tests/CEventCoreSuite without SwiftPM: under a sanitizer, or a debugger. An argument
- * selects the tests whose names contain it; with a leading - it excludes them.
+ * Runs the tests of Tests/CEventCoreSuite without SwiftPM: under a sanitizer, valgrind, or a debugger. Arguments select
+ * the tests whose names contain one of them; those with a leading - exclude tests, also from what others select.
  */
 #include "CEventCoreSuite.h"
+
+#include <eventcore/eventcore.h>
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-static bool is_picked(const char *name, const char *argument)
+static bool is_picked(const char *name, char **arguments)
 {
-	if (argument == NULL)
-		return true;
-	return argument[0] == '-' ? strstr(name, argument + 1) == NULL : strstr(name, argument) != NULL;
+	bool any_selects = false, selects = false;
+
+	for (; *arguments != NULL; arguments++) {
+		if ((*arguments)[0] != '-') {
+			any_selects = true;
+			selects |= strstr(name, *arguments) != NULL;
+		} else if (strstr(name, *arguments + 1) != NULL) {
+			return false;
+		}
+	}
+	return selects || !any_selects;
 }
 
 int main(int argc, char **argv)
@@ -27,7 +37,7 @@ int main(int argc, char **argv)
 		struct timespec start, end;
 		const char *message;
 
-		if (!is_picked(tests[i].name, argc > 1 ? argv[1] : NULL))
+		if (!is_picked(tests[i].name, argv + (argc > 0)))
 			continue;
 		clock_gettime(CLOCK_MONOTONIC, &start);
 		message = tests[i].run();
@@ -41,6 +51,11 @@ int main(int argc, char **argv)
 		       message == NULL ? "" : message);
 		fflush(stdout);
 	}
+	/* The tests have given everything back. One that has failed leaves its objects behind. */
+	if (failed == 0 && evc_shutdown() != EVC_OK) {
+		printf("FAIL  something of the core is in use after the tests\n");
+		failed++;
+	}
 	printf("%zu tests, %zu failed\n", run, failed);
-	return failed != 0;
+	return run == 0 || failed != 0;
 }

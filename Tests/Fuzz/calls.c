@@ -1,48 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * Sequences of calls of the C interface, with right and wrong arguments, chosen by a fuzzer. Handlers call it, too.
+ * Sequences of calls of the C interface, with right and wrong arguments, chosen by a fuzzer. Handlers call it, too. Here:
+ * mailboxes and routers. The other files: what has workers, timers and trees.
  *
- * What must hold: no sanitizer finds anything; each payload that owns memory is ended exactly once; what a mailbox
- * counts adds up; and after the last release evc_shutdown() finds that nothing is left.
- *
- * Payloads of the keys 1 to 3 own a block of memory, those of the keys 4 to 6 are bytes of several sizes.
+ * What must hold: no sanitizer finds anything; each payload that owns memory is ended exactly once, and each context;
+ * what a mailbox counts adds up; and after the last release evc_shutdown() finds that nothing is left.
  */
-#include <eventcore/eventcore.h>
+#include "fuzz.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+struct mailbox mailboxes[MAILBOXES];
+struct evc_router *routers[ROUTERS];
+const size_t sizes[KEYS + 1] = { 0, sizeof(void *), sizeof(void *), sizeof(void *), 8, 24, 100 };
 
-#define CHECK(holds)                                                                                  \
-	do {                                                                                          \
-		if (!(holds)) {                                                                       \
-			fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #holds);     \
-			abort();                                                                      \
-		}                                                                                     \
-	} while (0)
-
-enum { MAILBOXES = 3, SUBSCRIPTIONS = 4, ROUTERS = 2, KEYS = 6, OWNING_KEYS = 3 };
-
-struct subscription {
-	struct evc_subscription *made;
-	bool is_latest;
-};
-static struct {
-	struct evc_mailbox *made;
-	bool batches;
-	/* By key. */
-	struct subscription subscriptions[KEYS + 1];
-} mailboxes[MAILBOXES];
-static struct evc_router *routers[ROUTERS];
 /* Payloads with memory: made, and ended. */
 static size_t made, ended;
+static struct receiver *receivers;
 static unsigned depth;
 
 static const uint8_t *input;
 static size_t left;
 
-static unsigned draw(void)
+unsigned draw(void)
 {
 	if (left == 0)
 		return 0;
@@ -50,26 +29,34 @@ static unsigned draw(void)
 	return *input++;
 }
 
-static const size_t sizes[KEYS + 1] = { 0, sizeof(void *), sizeof(void *), sizeof(void *), 8, 24, 100 };
+bool rarely(void)
+{
+	return draw() > 250;
+}
 
-static bool owns(unsigned key)
+bool owns(unsigned key)
 {
 	return key <= OWNING_KEYS;
 }
 
-static void *make_payload(void)
+void write_payload(void *place, unsigned key)
 {
-	unsigned *block = malloc(sizeof(*block));
+	unsigned *block;
 
+	if (!owns(key)) {
+		memset(place, (int)draw(), sizes[key]);
+		return;
+	}
+	block = malloc(sizeof(*block));
 	CHECK(block != NULL);
 	*block = draw();
 	made++;
-	return block;
+	memcpy(place, &block, sizeof(block));
 }
 
 static void call(unsigned choice);
 
-static void drop(void *context, void *payload)
+void drop_payload(void *context, void *payload)
 {
 	void *block;
 
@@ -79,75 +66,124 @@ static void drop(void *context, void *payload)
 	ended++;
 }
 
-static bool deliver(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+bool handle(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
 {
-	const bool moves = owned && context != NULL && draw() % 2 == 0;
+	const struct receiver *receiver = context;
+	const bool moves = owned && owns(receiver->key) && draw() % 2 == 0;
 
-	(void)evc_envelope_lane(envelope);
+	CHECK(!receiver->is_finalized && (unsigned)evc_envelope_lane(envelope) < EVC_LANE_COUNT);
 	if (moves)
-		drop(NULL, payload);
-	/* D7. A handler neither ends what runs it nor pumps. */
-	if (depth < 3 && left > 0) {
-		depth++;
-		call(6 + draw() % 8);
-		depth--;
-	}
+		drop_payload(NULL, payload);
+	act();
 	return moves;
 }
 
-static uint64_t number(void *context, const void *payload)
+uint64_t number_of(void *context, const void *payload)
 {
+	const struct receiver *receiver = context;
 	const unsigned *block;
 
-	if (context == NULL)
+	if (!owns(receiver->key))
 		return *(const unsigned char *)payload;
 	memcpy(&block, payload, sizeof(block));
 	return *block;
 }
 
+struct receiver *make_receiver(unsigned key)
+{
+	struct receiver *receiver = calloc(1, sizeof(*receiver));
+
+	CHECK(receiver != NULL);
+	receiver->key = key;
+	receiver->next = receivers;
+	receivers = receiver;
+	return receiver;
+}
+
+void forget_receiver(struct receiver *receiver)
+{
+	CHECK(!receiver->is_finalized);
+	receiver->is_finalized = true;
+}
+
+void finalize_receiver(void *context)
+{
+	forget_receiver(context);
+}
+
 /* Arguments, wrong now and then. */
 
-static enum evc_lane lane(void)
+enum evc_lane some_lane(void)
 {
 	const unsigned drawn = draw();
 
 	return (enum evc_lane)(drawn < 250 ? drawn % EVC_LANE_COUNT : drawn);
 }
 
-static unsigned some_key(void)
+unsigned some_key(void)
 {
 	return 1 + draw() % KEYS;
 }
 
+enum evc_status set_size(void *options, size_t least, size_t right)
+{
+	unsigned char *bytes = options;
+	size_t size = right;
+
+	if (rarely())
+		size = right - 16 + draw() % 32;
+	if (rarely())
+		bytes[right + draw() % 8] = 1;
+	memcpy(options, &size, sizeof(size));
+	if (size < least || size % 8 != 0)
+		return EVC_INVALID_ARGUMENT;
+	for (size_t i = right; i < size; i++)
+		if (bytes[i] != 0)
+			return EVC_UNSUPPORTED;
+	return EVC_OK;
+}
+
+struct evc_router *router(unsigned index)
+{
+	if (routers[index] == NULL)
+		CHECK(evc_router_create(&routers[index]) == EVC_OK);
+	return routers[index];
+}
+
+/* Moved by each look. */
+static uint64_t read_time(void *context)
+{
+	static uint64_t time;
+
+	(void)context;
+	return ++time;
+}
+
 static void make_mailbox(unsigned index)
 {
-	const unsigned drawn = draw();
-	/* A size that is too large has memory behind it. */
-	union {
-		unsigned char bytes[256];
-		struct evc_mailbox_options known;
-	} options = { .bytes = { 0 } };
-	enum evc_status status;
-
-	options.known = (struct evc_mailbox_options){
-		.size = drawn < 250 ? sizeof(options.known) : drawn,
+	const struct evc_clock clock = { NULL, rarely() ? NULL : read_time };
+	PADDED(struct evc_mailbox_options) options = { .known = {
 		.strategy = (enum evc_wait_strategy)(draw() % 5),
 		.overflow = (enum evc_overflow)(draw() % 5),
-		.capacity = draw() % 8,
+		.capacity = draw() % 2 == 0 ? 0 : draw() % 8,
 		.block_ns = draw(),
 		.batches = draw() % 2 == 0,
 		.polled = draw() % 4 == 0,
-	};
+		.clock = draw() % 2 == 0 ? &clock : NULL,
+	} };
+	enum evc_status expected = set_size(&options, offsetof(struct evc_mailbox_options, clock), sizeof(options.known)), status;
+
 	if (mailboxes[index].made != NULL)
 		return;
 	status = evc_mailbox_create(&options.known, &mailboxes[index].made);
-	CHECK(status == EVC_OK || mailboxes[index].made == NULL);
+	CHECK(expected == EVC_OK ? status == EVC_OK || mailboxes[index].made == NULL
+				 : status == expected || status == EVC_INVALID_ARGUMENT);
 	mailboxes[index].batches = options.known.batches;
 }
 
 static void end_mailbox(unsigned index)
 {
-	if (mailboxes[index].made == NULL)
+	if (mailboxes[index].made == NULL || mailboxes[index].is_busy)
 		return;
 	for (unsigned key = 1; key <= KEYS; key++) {
 		struct subscription *subscription = &mailboxes[index].subscriptions[key];
@@ -166,25 +202,38 @@ static void end_mailbox(unsigned index)
 static void make_subscription(unsigned index, unsigned key)
 {
 	struct subscription *subscription = &mailboxes[index].subscriptions[key];
-	struct evc_subscription_options options = {
-		.size = sizeof(options),
-		.context = owns(key) ? &mailboxes : NULL,
-		.deliver = draw() < 250 ? deliver : NULL,
-		.drop = owns(key) ? drop : NULL,
+	PADDED(struct evc_subscription_options) options = { .known = {
+		.deliver = rarely() ? NULL : handle,
+		.drop = owns(key) ? drop_payload : NULL,
+		.finalize = finalize_receiver,
 		.unbounded = draw() % 8 == 0,
-	};
-	const struct evc_conflation conflation = { .context = options.context, .number = number };
+	} };
+	struct evc_conflation conflation = { .number = number_of };
+	enum evc_status expected = set_size(&options, sizeof(options.known), sizeof(options.known)), status;
 	const unsigned kind = draw() % 3;
-	enum evc_status status;
 
 	if (mailboxes[index].made == NULL || subscription->made != NULL)
 		return;
-	status = kind == 0   ? evc_mailbox_add_subscription(mailboxes[index].made, &options, &subscription->made)
-		 : kind == 1 ? evc_mailbox_add_latest_subscription(mailboxes[index].made, &options, &subscription->made)
-			     : evc_mailbox_add_conflated_subscription(mailboxes[index].made, &options, &conflation,
+	if (expected == EVC_OK && options.known.deliver == NULL)
+		expected = EVC_INVALID_ARGUMENT;
+	options.known.context = conflation.context = subscription->receiver = make_receiver(key);
+	status = kind == 0   ? evc_mailbox_add_subscription(mailboxes[index].made, &options.known, &subscription->made)
+		 : kind == 1 ? evc_mailbox_add_latest_subscription(mailboxes[index].made, &options.known, &subscription->made)
+			     : evc_mailbox_add_conflated_subscription(mailboxes[index].made, &options.known, &conflation,
 								      &subscription->made);
-	CHECK((status == EVC_OK) == (options.deliver != NULL));
+	CHECK(status == expected);
 	subscription->is_latest = status == EVC_OK && kind != 0;
+	if (status != EVC_OK) {
+		forget_receiver(subscription->receiver);
+		*subscription = (struct subscription){ 0 };
+	}
+}
+
+const struct subscription *receiver_of(unsigned index, unsigned key)
+{
+	make_mailbox(index);
+	make_subscription(index, key);
+	return &mailboxes[index].subscriptions[key];
 }
 
 static void check_mailbox(unsigned index)
@@ -201,14 +250,14 @@ static void check_mailbox(unsigned index)
 	CHECK(waiting < 1u << 20 && statistics.taken < 1u << 20 && statistics.dropped < 1u << 20);
 }
 
-static void dispatch(struct evc_router *router, unsigned key, bool together)
+void dispatch(struct evc_router *router, unsigned key, bool together)
 {
 	const unsigned drawn = draw(), count = drawn < 250 ? 1 + drawn % 8 : drawn - 250;
 	struct evc_dispatch dispatch;
 	struct evc_envelope *envelope;
 	struct evc_dispatch_outcome outcome;
 	enum evc_status status = (together ? evc_dispatch_begin_batch : evc_dispatch_begin)(
-		router, key, lane(), sizes[key], draw() < 250 ? 8 : 3, count, &dispatch);
+		router, key, some_lane(), sizes[key], draw() < 250 ? 8 : 3, count, &dispatch);
 
 	if (status != EVC_OK)
 		return;
@@ -222,13 +271,7 @@ static void dispatch(struct evc_router *router, unsigned key, bool together)
 					       ? (unsigned char *)dispatch.array + i * ((sizes[key] + 7) / 8 * 8)
 					       : evc_envelope_payload(envelope);
 
-		if (owns(key)) {
-			void *block = make_payload();
-
-			memcpy(place, &block, sizeof(block));
-		} else {
-			memset(place, (int)draw(), sizes[key]);
-		}
+		write_payload(place, key);
 		if (!(together && dispatch.array != NULL))
 			envelope = evc_dispatch_next(envelope);
 	}
@@ -250,10 +293,10 @@ static void dispatch_bytes(struct evc_router *router, unsigned key, unsigned way
 	memset(bytes, (int)draw(), sizeof(bytes));
 	switch (way) {
 	case 0:
-		(void)evc_dispatch_bytes(router, draw() < 250 ? key : 0, lane(), bytes, sizes[key], 8, &receivers);
+		(void)evc_dispatch_bytes(router, draw() < 250 ? key : 0, some_lane(), bytes, sizes[key], 8, &receivers);
 		break;
 	case 1:
-		place = evc_dispatch_begin_one(router, key, lane(), sizes[key], 8);
+		place = evc_dispatch_begin_one(router, key, some_lane(), sizes[key], 8);
 		if (place != NULL) {
 			memcpy(place, bytes, sizes[key]);
 			(void)evc_dispatch_commit_one(place);
@@ -261,7 +304,39 @@ static void dispatch_bytes(struct evc_router *router, unsigned key, unsigned way
 		break;
 	default:
 		CHECK(evc_reserve(draw() % 64) == EVC_OK);
-		(void)evc_try_dispatch(router, key, lane(), bytes, sizes[key], 8, NULL);
+		(void)evc_try_dispatch(router, key, some_lane(), bytes, sizes[key], 8, NULL);
+	}
+}
+
+/* A chain by hand, on one lane or several, by those who may wait and by those who must not. */
+static void post(unsigned index, unsigned key)
+{
+	struct evc_mailbox *mailbox = mailboxes[index].made;
+	const struct subscription *subscription = &mailboxes[index].subscriptions[key];
+	const bool waits = draw() % 2 == 0;
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
+	struct evc_envelope *envelope;
+	enum evc_status status;
+
+	if (subscription->made == NULL || subscription->is_latest)
+		return;
+	for (unsigned i = draw() % 4; i > 0; i--) {
+		const unsigned alignment = rarely() ? 3 : 8;
+
+		if ((waits ? evc_envelope_create : evc_try_envelope_create)(subscription->made, some_lane(), sizes[key],
+									    alignment, &envelope) != EVC_OK)
+			continue;
+		write_payload(evc_envelope_payload(envelope), key);
+		evc_chain_append(&chain, envelope);
+	}
+	envelope = chain.first;
+	status = (waits ? evc_mailbox_post : evc_try_post)(mailbox, &chain);
+	CHECK(envelope != NULL || status == EVC_INVALID_ARGUMENT || status == EVC_UNSUPPORTED);
+	while (status != EVC_OK && envelope != NULL) {
+		struct evc_envelope *next = evc_dispatch_next(envelope);
+
+		evc_envelope_release(envelope, false);
+		envelope = next;
 	}
 }
 
@@ -271,14 +346,16 @@ static void take(unsigned index)
 	struct evc_envelope *envelope;
 	uint64_t handled;
 
-	if (mailbox == NULL)
+	if (mailbox == NULL || mailboxes[index].is_busy)
 		return;
+	mailboxes[index].is_busy = true;
 	switch (draw() % 4) {
 	case 0:
-		(void)evc_mailbox_pump(mailbox, draw());
+		(void)!evc_mailbox_pump(mailbox, draw());
 		break;
 	case 1:
-		(void)evc_mailbox_pump_until(mailbox, 1 + draw(), draw() % 2 == 0 ? 0 : EVC_FOREVER, &handled);
+		(void)!evc_mailbox_pump_until(mailbox, 1 + draw(), draw() % 2 == 0 ? 0 : EVC_FOREVER,
+					      draw() % 2 == 0 ? &handled : NULL);
 		break;
 	case 2:
 		(void)evc_mailbox_wait(mailbox, draw());
@@ -289,9 +366,83 @@ static void take(unsigned index)
 			evc_mailbox_recycle(mailbox, envelope, false);
 		}
 	}
+	mailboxes[index].is_busy = false;
 }
 
-/* 0 to 5: what a handler must not call. */
+/* What a function that returns a status says of an object that is NULL; and what ends one does nothing (eventcore.h). */
+static void call_with_null(void)
+{
+	const struct evc_subscription_options subscription = { .size = sizeof(subscription), .deliver = handle };
+	const struct evc_clock clock = { NULL, NULL };
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
+	struct evc_subscription *made_subscription;
+	struct evc_envelope *envelope;
+	struct evc_dispatch dispatch;
+	struct evc_worker *worker;
+	struct evc_thread *thread;
+	struct evc_load load = { 0 };
+	struct evc_walk *walk;
+	const enum evc_status all[] = {
+		evc_mailbox_add_subscription(NULL, &subscription, &made_subscription),
+		evc_mailbox_add_latest_subscription(NULL, &subscription, &made_subscription),
+		evc_mailbox_post(NULL, &chain),
+		evc_mailbox_take(NULL, &envelope),
+		evc_mailbox_wait(NULL, 0),
+		evc_mailbox_run(NULL),
+		evc_mailbox_pump(NULL, 1),
+		evc_mailbox_pump_until(NULL, 1, 0, NULL),
+		evc_router_subscribe(NULL, 1, NULL, 0, false),
+		evc_router_unsubscribe(NULL, 1, NULL),
+		evc_router_set_clock(NULL, &clock),
+		evc_router_set_observer(NULL, NULL),
+		evc_dispatch_begin(NULL, 1, EVC_LANE_QUEUE_LOW, 8, 8, 1, &dispatch),
+		evc_dispatch_begin_batch(NULL, 1, EVC_LANE_QUEUE_LOW, 8, 8, 1, &dispatch),
+		evc_dispatch_bytes(NULL, 1, EVC_LANE_QUEUE_LOW, "", 0, 1, NULL),
+		evc_try_dispatch(NULL, 1, EVC_LANE_QUEUE_LOW, "", 0, 1, NULL),
+		evc_envelope_create(NULL, EVC_LANE_QUEUE_LOW, 8, 8, &envelope),
+		evc_try_envelope_create(NULL, EVC_LANE_QUEUE_LOW, 8, 8, &envelope),
+		evc_try_post(NULL, &chain),
+		evc_shared_mailbox_post(NULL, &chain),
+		evc_worker_create(NULL, NULL, &worker),
+		evc_worker_take(NULL, &envelope),
+		evc_worker_wait(NULL, 0),
+		evc_worker_run(NULL),
+		evc_worker_poll(NULL),
+		evc_thread_start(NULL, NULL, &thread),
+		evc_thread_start_worker(NULL, NULL, &thread),
+		evc_thread_join(NULL),
+		evc_balancer_add(NULL, NULL, 0, false, &load),
+		evc_balancer_remove(NULL, NULL),
+		evc_scheduler_add(NULL, 0, NULL, NULL, NULL),
+		evc_scheduler_cancel(NULL, 0),
+		evc_scheduler_join(NULL),
+		evc_node_attach(NULL, NULL, NULL),
+		evc_node_add_handler(NULL, 1, EVC_HANDLER_RAISE, NULL, NULL),
+		evc_handler_remove(NULL),
+		evc_handler_remove_and_wait(NULL),
+		evc_walk_begin(NULL, 1, EVC_WALK_RAISE, &walk),
+		evc_walk_next(NULL),
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		CHECK(all[i] == EVC_INVALID_ARGUMENT);
+	evc_mailbox_release(NULL);
+	evc_shared_mailbox_release(NULL);
+	evc_worker_destroy(NULL);
+	evc_latest_subscription_release(NULL);
+	evc_router_destroy(NULL);
+	evc_envelope_release(NULL, true);
+	evc_dispatch_abandon(NULL);
+	evc_balancer_release(NULL);
+	evc_scheduler_release(NULL);
+	(void)evc_node_end(NULL);
+	evc_handler_drop(NULL);
+	evc_walk_end(NULL);
+}
+
+/* From 3 on: what a handler may call, too (D7). It does not end the router that it was dispatched by, or the core. */
+enum { INSIDE = 3, CHOICES = 15 };
+
 static void call(unsigned choice)
 {
 	const unsigned index = draw() % MAILBOXES, r = draw() % ROUTERS, key = some_key();
@@ -300,63 +451,83 @@ static void call(unsigned choice)
 
 	switch (choice) {
 	case 0:
-		end_mailbox(index);
-		break;
-	case 1:
 		evc_router_destroy(routers[r]);
 		routers[r] = NULL;
 		break;
-	case 2:
-	case 3:
-		take(index);
-		break;
-	case 4:
-		(void)evc_reclaim(draw());
+	case 1:
+		(void)!evc_reclaim(draw());
 		evc_pool_trim();
 		break;
-	case 5:
+	case 2:
 		if (mailbox == NULL)
 			break;
 		before = evc_mailbox_enter(mailbox);
-		for (unsigned i = draw() % 8; i > 0 && routers[r] != NULL; i--)
-			dispatch_bytes(routers[r], key, draw() % 3);
+		for (unsigned i = draw() % 8; i > 0; i--)
+			draw() % 2 == 0 ? dispatch_bytes(router(r), key, draw() % 3) : dispatch(router(r), key, draw() % 2 == 0);
 		evc_mailbox_leave(before);
 		break;
+	case 3:
+		end_mailbox(index);
+		break;
+	case 4:
+	case 5:
+		take(index);
+		break;
 	case 6:
-		make_mailbox(index);
+		(void)receiver_of(index, key);
 		break;
 	case 7:
-		make_subscription(index, key);
-		break;
 	case 8:
-		if (routers[r] == NULL)
-			CHECK(evc_router_create(&routers[r]) == EVC_OK);
+		subscription = receiver_of(index, key)->made;
+		if (subscription != NULL)
+			CHECK(evc_router_subscribe(router(r), key, subscription, draw(), draw() % 2 == 0) == EVC_OK);
 		break;
 	case 9:
-		if (routers[r] != NULL && subscription != NULL)
-			CHECK(evc_router_subscribe(routers[r], key, subscription, draw(), draw() % 2 == 0) == EVC_OK);
+		if (routers[r] != NULL)
+			(void)!evc_router_unsubscribe(routers[r], key, subscription);
 		break;
 	case 10:
-		if (routers[r] != NULL)
-			(void)evc_router_unsubscribe(routers[r], key, subscription);
-		break;
-	case 11:
 		if (mailbox != NULL && draw() % 4 == 0)
 			(draw() % 2 == 0 ? evc_mailbox_close : evc_mailbox_close_when_empty)(mailbox);
 		else if (mailbox != NULL)
 			evc_mailbox_interrupt(mailbox);
 		break;
+	case 11:
+		dispatch(router(r), key, draw() % 2 == 0);
+		break;
 	case 12:
-		if (routers[r] != NULL)
-			dispatch(routers[r], key, draw() % 2 == 0);
+		dispatch_bytes(router(r), key, draw() % 3);
 		break;
 	case 13:
-		if (routers[r] != NULL)
-			dispatch_bytes(routers[r], key, draw() % 3);
+		post(index, key);
 		break;
 	default:
 		check_mailbox(index);
+		if (rarely())
+			call_with_null();
 	}
+}
+
+void act(void)
+{
+	if (depth >= 3 || left == 0)
+		return;
+	depth++;
+	switch (draw() % 8) {
+	case 0:
+		call_workers(WORKER_INSIDE + draw() % (WORKER_CHOICES - WORKER_INSIDE));
+		break;
+	case 1:
+		call_timers(TIMER_INSIDE + draw() % (TIMER_CHOICES - TIMER_INSIDE));
+		break;
+	case 2:
+	case 3:
+		call_nodes(draw() % NODE_CHOICES);
+		break;
+	default:
+		call(INSIDE + draw() % (CHOICES - INSIDE));
+	}
+	depth--;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -365,7 +536,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	left = size;
 	made = ended = 0;
 	while (left > 0)
-		call(draw() % 15);
+		switch (draw() % 8) {
+		case 0:
+		case 1:
+			call_workers(draw() % WORKER_CHOICES);
+			break;
+		case 2:
+			call_timers(draw() % TIMER_CHOICES);
+			break;
+		case 3:
+			call_nodes(draw() % NODE_CHOICES);
+			break;
+		default:
+			call(draw() % CHOICES);
+		}
+	end_timers();
+	end_nodes();
+	end_workers();
 	for (unsigned i = 0; i < MAILBOXES; i++)
 		end_mailbox(i);
 	for (unsigned i = 0; i < ROUTERS; i++) {
@@ -374,5 +561,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	CHECK(evc_shutdown() == EVC_OK);
 	CHECK(ended == made);
+	for (struct receiver *receiver; (receiver = receivers) != NULL; free(receiver)) {
+		receivers = receiver->next;
+		CHECK(receiver->is_finalized);
+	}
 	return 0;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright the EventCore authors
 #
-# Fuzzes the C interface: calls.c says what, and what must hold. Needs clang with libFuzzer.
+# Fuzzes the C interface: calls.c says how, and what must hold. Needs clang with libFuzzer.
 #
 #   Tests/Fuzz/fuzz.sh [SECONDS] [FILE...]     a minute; with files, those that a run has left are run again
 set -euo pipefail
@@ -14,11 +14,11 @@ work=.build/fuzz
 mkdir -p "$work/corpus"
 # Under this sanitizer the core frees slots and does not use them again, so that it sees a use after the end.
 clang -fuse-ld=lld -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-  -Iinclude -ISources/CEventCore Tests/Fuzz/calls.c Sources/CEventCore/*/*.c -o "$work/calls" -lurcu-bp -lpthread
+  -Iinclude -ISources/CEventCore Tests/Fuzz/*.c Sources/CEventCore/*/*.c -o "$work/calls" -lurcu-bp -lpthread
 if [ $# -gt 0 ]; then
   exec "$work/calls" "$@"
 fi
-if ! "$work/calls" -max_total_time="$seconds" -max_len=2048 -timeout=20 -artifact_prefix="$work/" \
+if ! "$work/calls" -max_total_time="$seconds" -max_len=2048 -len_control=0 -timeout=20 -artifact_prefix="$work/" \
   -print_final_stats=1 "$work/corpus" >"$work/log" 2>&1; then
   grep -E "ERROR|does not hold|#[0-9]+ |Test unit" "$work/log" | head -40
   exit 1

@@ -179,7 +179,12 @@ public:
 	evc_status pump_until(std::chrono::steady_clock::time_point time, uint64_t limit = EVC_FOREVER,
 			      uint64_t *handled = nullptr) noexcept
 	{
-		return mailbox_ != nullptr ? evc_mailbox_pump_until(mailbox_, limit, deadline_at(time), handled) : status_;
+		return pump_until(deadline_at(time), limit, handled);
+	}
+	/** The same with a time of the mailbox's own clock. */
+	evc_status pump_until(uint64_t time, uint64_t limit = EVC_FOREVER, uint64_t *handled = nullptr) noexcept
+	{
+		return mailbox_ != nullptr ? evc_mailbox_pump_until(mailbox_, limit, time, handled) : status_;
 	}
 	/** evc_mailbox_run: until the mailbox closes. */
 	evc_status run() noexcept { return mailbox_ != nullptr ? evc_mailbox_run(mailbox_) : status_; }

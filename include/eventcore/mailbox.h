@@ -110,6 +110,12 @@ struct evc_mailbox_options {
 	uint64_t capacity;
 	/** With EVC_OVERFLOW_BLOCK: how long a post waits at most, in nanoseconds; EVC_FOREVER: no limit. */
 	uint64_t block_ns;
+	/**
+	 * The clock of the deadlines of `evc_mailbox_pump_until`; NULL: evc_clock_now. It is read before each event, so
+	 * that none begins when its time has come. Copied; its context must outlive the mailbox. Waits stay on the
+	 * system's clock.
+	 */
+	const struct evc_clock *clock;
 };
 
 /** A reading of a mailbox's counters. */
@@ -319,12 +325,12 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbo
  * left keeps its order.
  *
  * @param limit the maximal number of events; at least 1
- * @param deadline the time of `evc_clock_now` at which to stop; EVC_FOREVER: none
+ * @param deadline the time of `evc_clock_now`, or of the mailbox's `clock`, at which to stop; EVC_FOREVER: none
  * @param handled receives how many events were delivered; may be NULL
  * @return EVC_TIMED_OUT if the deadline was reached: more may wait, pump again. If it had passed before the
  *         call, nothing is delivered. Otherwise as `evc_mailbox_pump`.
  *
- * The clock is read between two events: after each one while handlers take a microsecond or more, and after
+ * The core's clock is read between two events: after each one while handlers take a microsecond or more, and after
  * up to 32 while they are short, which costs 1 to 2 ns an event (4 ns if there are only 50). The stretches
  * between two looks begin with 1, 2, 4, 8 and 16 events. So the call ends one handler after the deadline, give
  * or take a microsecond, as long as handlers keep their pace; if short ones turn long all at once, as many

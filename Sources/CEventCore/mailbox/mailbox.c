@@ -55,6 +55,7 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 	if (out == NULL || (status == EVC_OK && ((unsigned)own.strategy > EVC_WAIT_SPIN ||
 						 (unsigned)own.overflow > EVC_OVERFLOW_BLOCK ||
 						 own.capacity > EVC_BOUND_MAX ||
+						 (own.clock != NULL && own.clock->now == NULL) ||
 						 (own.polled && (own.wake != NULL || own.capacity != 0)))))
 		return EVC_INVALID_ARGUMENT;
 	if (status != EVC_OK)
@@ -69,6 +70,8 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 			     own.context },
 		.batches = own.batches,
 	};
+	if (own.clock != NULL)
+		mailbox->clock = *own.clock;
 	/* A new mailbox is armed: its first post calls `wake`. */
 	if (own.wake != NULL)
 		atomic_init(&mailbox->attention, EVC_ATTENTION_SLEEP);

@@ -194,6 +194,8 @@ struct evc_mailbox {
 	 * first one. NULL: none.
 	 */
 	struct evc_return_cache *returns, *by_hand;
+	/* The option, for looks between stretches; without `now`: the core's. Constant. */
+	struct evc_clock clock;
 };
 
 /* There may be many of them: with what the allocator adds an idle one takes a KiB. */
@@ -322,6 +324,8 @@ struct evc_stretch {
 	uint64_t length;
 	uint64_t began;
 	uint64_t deadline;
+	/* The caller's clock, whose stretches have one event; NULL: the core's. */
+	const struct evc_clock *clock;
 };
 
 /* mailbox_pump.c: begins the next stretch, after `left` has come to 0. False: the limit or the deadline has come. */

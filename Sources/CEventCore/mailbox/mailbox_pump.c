@@ -37,7 +37,8 @@
  * take LOOK_NS at the pace of the stretch before, or as long as is left, if that is less. The first stretch
  * has one event, and each at most twice as many as the one before: handlers that turn slow all at once are
  * therefore found by a look after no more events than the pump has delivered so far, and after EVC_STRETCH_MOST at
- * the latest. Figures: Documentation/Choices.md.
+ * the latest. Figures: Documentation/Choices.md. A clock of the caller's, which may be moved by handlers, is looked at
+ * before each event.
  */
 #include "mailbox/mailbox_private.h"
 
@@ -151,12 +152,23 @@ static bool arm(struct evc_mailbox *mailbox)
 /* At 26 ns for a look: 1 to 2 ns an event of short handlers, and 2.6 % of handlers of a microsecond. */
 #define LOOK_NS UINT64_C(1000)
 
+static bool next_by_callers_clock(struct evc_stretch *stretch)
+{
+	if (stretch->clock->now(stretch->clock->context) >= stretch->deadline)
+		return false;
+	stretch->left = 1;
+	stretch->behind--;
+	return true;
+}
+
 bool evc_stretch_next(struct evc_stretch *stretch)
 {
 	uint64_t now, span, took, events = 2 * stretch->length;
 
 	if (stretch->behind == 0)
 		return false;
+	if (evc_unlikely(stretch->clock != NULL))
+		return next_by_callers_clock(stretch);
 	now = evc_clock_now();
 	if (now >= stretch->deadline)
 		return false;
@@ -223,12 +235,16 @@ static enum evc_status pump_with_cache(struct evc_mailbox *mailbox, struct evc_s
 }
 
 /* Makes the first stretch. False if the deadline has passed. */
-static bool begin(struct evc_stretch *stretch, uint64_t limit, uint64_t deadline)
+static bool begin(const struct evc_mailbox *mailbox, struct evc_stretch *stretch, uint64_t limit, uint64_t deadline)
 {
+	const struct evc_clock *clock = mailbox->clock.now != NULL ? &mailbox->clock : NULL;
+
 	*stretch = (struct evc_stretch){ .left = limit };
 	if (deadline == EVC_FOREVER)
 		return true;
-	*stretch = (struct evc_stretch){ 1, limit - 1, 1, evc_clock_now(), deadline };
+	*stretch = (struct evc_stretch){
+		1, limit - 1, 1, clock != NULL ? clock->now(clock->context) : evc_clock_now(), deadline, clock
+	};
 	return stretch->began < deadline;
 }
 
@@ -242,7 +258,7 @@ enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t lim
 		*handled = 0;
 	if (mailbox == NULL || limit == 0)
 		return EVC_INVALID_ARGUMENT;
-	status = begin(&stretch, limit, deadline) ? pump_with_cache(mailbox, &stretch, limit) : EVC_TIMED_OUT;
+	status = begin(mailbox, &stretch, limit, deadline) ? pump_with_cache(mailbox, &stretch, limit) : EVC_TIMED_OUT;
 	if (status == EVC_OK && stretch.behind > 0)
 		status = EVC_TIMED_OUT;
 	/* The next pump may be far off. A pump that armed the mailbox has seen to it before (C2). */

@@ -125,6 +125,13 @@ void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor);
 /* The same without the allocator, a system call or a page fault: false if no free segment is at hand. */
 bool evc_pool_try_refill(struct evc_pool *pool, struct evc_cursor *cursor);
 
+/* False if the next refill would need the allocator. Owner only; relaxed, since others only add segments, or trim. */
+static inline bool evc_pool_has_segments(const struct evc_pool *pool)
+{
+	return pool->fresh != NULL || atomic_load_explicit(&pool->returned, memory_order_relaxed) != NULL ||
+	       atomic_load_explicit(&pool->reserve, memory_order_relaxed) != NULL;
+}
+
 /* Gives back everything that an ending owner holds. */
 void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor);
 void evc_pool_end(struct evc_pool *pool);

@@ -77,6 +77,14 @@ struct evc_envelope *evc_envelope_try_take(struct evc_thread_record *record, uns
 	return evc_spare_take(record, EVC_SPARE_ENVELOPE);
 }
 
+struct evc_envelope *evc_envelope_refill(struct evc_thread_record *record, unsigned lane)
+{
+	/* No sooner than the allocator: a post that must not wait finds neither a fresh segment nor that. */
+	if (record->spares[EVC_SPARE_ENVELOPE].first != NULL && !evc_pool_has_segments(&record->pools[0]))
+		return evc_spare_take(record, EVC_SPARE_ENVELOPE);
+	return evc_pool_take(&record->pools[0], &record->envelopes[lane]);
+}
+
 enum evc_status evc_reserve(uint32_t envelopes)
 {
 	struct evc_thread_record *record = evc_thread_record();

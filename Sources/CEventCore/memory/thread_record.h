@@ -135,10 +135,16 @@ void evc_thread_records_trim(struct evc_trim *trim);
 /* Releases what an ending thread holds in its route cache (router.c). */
 void evc_route_cache_clear(struct evc_thread_record *record);
 
+/* The slow path of evc_envelope_take: the next segment, or what evc_reserve has set aside (spares.c). */
+struct evc_envelope *evc_envelope_refill(struct evc_thread_record *record, unsigned lane);
+
 /* A slot for an envelope of this lane. NULL = out of memory. The record's thread. */
 static inline struct evc_envelope *evc_envelope_take(struct evc_thread_record *record, unsigned lane)
 {
-	struct evc_envelope *envelope = evc_pool_take(&record->pools[0], &record->envelopes[lane]);
+	struct evc_cursor *cursor = &record->envelopes[lane];
+	/* Never under AddressSanitizer. */
+	struct evc_envelope *envelope = evc_likely(cursor->free != 0) ? evc_cursor_take(cursor, EVC_ENVELOPE_SHIFT)
+								      : evc_envelope_refill(record, lane);
 
 	if (evc_likely(envelope != NULL))
 		evc_slot_prefetch(envelope);

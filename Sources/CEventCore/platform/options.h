@@ -30,7 +30,8 @@ static inline enum evc_status evc_options_read(void *own, size_t own_size, const
 		return EVC_OK;
 	}
 	memcpy(&size, options, sizeof(size));
-	if (size < least || size > EVC_OPTIONS_SIZE_MAX)
+	/* No version ends within a word, whose other half would be made up here. */
+	if (size < least || size > EVC_OPTIONS_SIZE_MAX || size % _Alignof(size_t) != 0)
 		return EVC_INVALID_ARGUMENT;
 	for (size_t i = own_size; i < size; i++)
 		if (bytes[i] != 0)

@@ -9,9 +9,9 @@ import Glibc
 
 struct Ping: Eventable { var number: UInt64 }
 
-/// A line of /proc/self/status, in its unit.
-func status(_ name: String) -> Int {
-  guard let file = fopen("/proc/self/status", "r") else { return -1 }
+/// What a line of a file in /proc/self says, in its unit.
+func line(of path: String, _ name: String) -> Int {
+  guard let file = fopen(path, "r") else { return -1 }
   defer { fclose(file) }
   var line = [CChar](repeating: 0, count: 256)
   while fgets(&line, 256, file) != nil {
@@ -23,18 +23,32 @@ func status(_ name: String) -> Int {
   return -1
 }
 
-_ = status("VmRSS")
-let before = status("VmRSS")
-let start = ContinuousClock.now
+/// Resident memory, and the part of it that no file is behind, from the page tables: the figures of /proc/self/status may
+/// lag behind by many pages.
+func memory() -> (resident: Int, anonymous: Int) {
+  let path = "/proc/self/smaps_rollup"
+  return (line(of: path, "Rss"), line(of: path, "Anonymous"))
+}
+
+_ = memory()
+let before = memory()
+var start = ContinuousClock.now
 let central = EventCentral()
 let pump = EventPump(on: central)
 var handled = 0
 pump.addEventCallback { (_: Ping) in handled += 1 }
+var taken = ContinuousClock.now - start
+let idle = memory()
+start = ContinuousClock.now
 Ping(number: 1).queue(on: central)
 pump.run()
-let taken = ContinuousClock.now - start
+taken += ContinuousClock.now - start
+let used = memory()
 guard handled == 1 else { fatalError("The event did not come.") }
 let microseconds = taken.components.attoseconds / 1_000_000_000_000
-print(microseconds, status("VmRSS") - before, status("Threads"))
+print(
+  microseconds, idle.resident - before.resident, idle.anonymous - before.anonymous,
+  used.resident - before.resident, used.anonymous - before.anonymous,
+  line(of: "/proc/self/status", "Threads"))
 pump.cancel()
 pump.run()
