@@ -217,6 +217,41 @@ struct BoundedMailboxTests {
     #expect(pump.mailboxStatistics.highWaterMark == 1)
   }
 
+  @Test("with dropOldest, what takes no place comes before the others of its lane", arguments: cores)
+  func placelessFirst(core: EventCentral.Core) {
+    struct Position: Eventable { var x: Int }
+    for method in EventDispatchMethod.allCases {
+      let (central, seen) = (EventCentral(core: core), Seen())
+      let pump = EventPump(on: central, mailbox: .bounded(4, whenFull: .dropOldest))
+      pump.addEventCallback({ (position: Position) in seen.numbers.append(position.x) }, interestedIn: .latestOnly)
+      pump.addEventCallback { (event: Numbered) in seen.numbers.append(event.number) }
+      func send(_ event: some Eventable) {
+        _ = method == .queue ? event.queue(on: central) : event.stack(on: central)
+      }
+      for number in 0..<3 {
+        send(Numbered(number: number))
+        send(Position(x: 10 + number))
+      }
+      #expect(pump.run(limit: 2).handled == 2)
+      send(Numbered(number: 3))
+      send(Position(x: 13))
+      pump.run()
+      #expect(seen.numbers == (method == .queue ? [12, 0, 13, 1, 2, 3] : [12, 2, 13, 3, 1, 0]))
+    }
+    // What a tree hands over waits in the queue of normal priority.
+    let (central, log) = (EventCentral(core: core), Log<Int>())
+    let pump = EventPump(on: central, mailbox: .bounded(3, whenFull: .dropOldest))
+    pump.addEventCallback { (event: Numbered) in log.append(event.number) }
+    let node = EventNode(core: core)
+    node.addHandler(executeOn: .pump(pump), of: central) { (event: Numbered) in log.append(-event.number) }
+    for number in 1...4 {
+      Numbered(number: number).queue(priority: number == 1 ? .high : .normal, on: central)
+      node.raise(event: Numbered(number: number))
+    }
+    pump.run()
+    #expect(log.entries == [1, -1, -2, -3, -4, 3, 4])
+  }
+
   @Test("D7: a callback that dispatches to its own full mailbox is refused at once", arguments: cores)
   func ownPosts(core: EventCentral.Core) {
     for policy in [EventOverflowPolicy.refuse, .block(upTo: .seconds(1_000_000))] {
