@@ -9,12 +9,38 @@
 /// Task { Hit.addListener(nil, executeOn: .pump(place), on: world) { hit in score.add(hit.damage) } }
 /// ```
 ///
-/// It does not retain the pump: listeners that are registered after the pump's end are never called.
-public final class EventPumpPlace: Sendable {
+/// It is also a source: what is registered `on:` the place gets what is sent to the pump alone, too, and what is
+/// scheduled `on:` it comes to the pump alone.
+///
+/// ```swift
+/// Hit(damage: 1).scheduleQueue(every: .seconds(1), limit: 60, on: place)
+/// ```
+///
+/// It does not retain the pump, but its central: listeners that are registered after the pump's end are never called.
+public final class EventPumpPlace: EventListenable {
   let consumer: Consumer
+  private let central: EventCentral
+  private let direct: any RouterCore
+  private let ownListener = OwnedListener()
 
-  init(_ consumer: Consumer) {
+  init(_ consumer: Consumer, of central: EventCentral, direct: any RouterCore) {
     self.consumer = consumer
+    self.central = central
+    self.direct = direct
+  }
+
+  /// The listeners that are registered `on:` this place. They get what is dispatched on the pump's central and what is
+  /// sent to the pump alone; with `.listenerThread` they are called inside the pump's runs. They end with the pump.
+  ///
+  /// **Threads**: any. It is made at its first use.
+  public var listener: EventListener {
+    ownListener.value(or: { EventListener(on: central, direct: direct, of: consumer) })
+  }
+
+  /// Ends the consumer, and the listeners in other places.
+  func end() {
+    consumer.close(whenEmpty: false)
+    ownListener.end()
   }
 }
 
