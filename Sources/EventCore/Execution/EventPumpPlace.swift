@@ -17,30 +17,14 @@
 /// ```
 ///
 /// It does not retain the pump, but its central: listeners that are registered after the pump's end are never called.
-public final class EventPumpPlace: EventListenable {
+public final class EventPumpPlace: Sendable {
   let consumer: Consumer
-  private let central: EventCentral
-  private let direct: any RouterCore
-  private let ownListener = OwnedListener()
+  /// A `PumpSource`, which stands above this file.
+  let source: any AnyObject & Sendable
 
-  init(_ consumer: Consumer, of central: EventCentral, direct: any RouterCore) {
+  init(_ consumer: Consumer, _ source: any AnyObject & Sendable) {
     self.consumer = consumer
-    self.central = central
-    self.direct = direct
-  }
-
-  /// The listeners that are registered `on:` this place. They get what is dispatched on the pump's central and what is
-  /// sent to the pump alone; with `.listenerThread` they are called inside the pump's runs. They end with the pump.
-  ///
-  /// **Threads**: any. It is made at its first use.
-  public var listener: EventListener {
-    ownListener.value(or: { EventListener(on: central, direct: direct, of: consumer) })
-  }
-
-  /// Ends the consumer, and the listeners in other places.
-  func end() {
-    consumer.close(whenEmpty: false)
-    ownListener.end()
+    self.source = source
   }
 }
 

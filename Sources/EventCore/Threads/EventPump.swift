@@ -78,7 +78,7 @@ public final class EventPump {
     consumer = Consumer(
       central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
       capacity: mailbox, pump: pump, hooks: ConsumerHooks(trace: central.serial?.name("EventPump"), name: "EventPump"))
-    place = EventPumpPlace(consumer, of: central, direct: direct)
+    place = EventPumpPlace(consumer, PumpSource(central, direct))
     self.mailbox = consumer.mailbox
     openBatch = consumer.mailbox.openBatch(through: direct)
     consumer.setOwner(self)
