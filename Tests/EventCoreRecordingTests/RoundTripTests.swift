@@ -27,6 +27,29 @@ struct RoundTripTests {
     var data = Data([0, 127, 128, 255])
   }
 
+  struct Input: RecordableEvent {
+    var key: UInt16
+    var isDown: Bool
+  }
+
+  /// What the table of the article *Record and replay* says of its first event, with a time of 13 digits.
+  @Test("an event of 24 bytes in JSON takes 32 in the binary format, and 128 as a line", arguments: cores)
+  func sizes(core: EventCentral.Core) async throws {
+    for (format, expected) in [(EventRecording.Format.binary, 32), (.jsonLines, 128)] {
+      func size(_ count: Int) async throws -> Int {
+        try await withFile { file in
+          let central = EventCentral(core: core, clock: ManualClock())
+          let recorder = try EventRecorder(central, of: [Input.self], to: file, as: format)
+          for _ in 0..<count { Input(key: 32, isDown: true).queue(on: central) }
+          _ = try await recorder.finish()
+          return try Data(contentsOf: file).count
+        }
+      }
+      let difference = try await size(101) - size(1)
+      #expect(difference / 100 == expected)
+    }
+  }
+
   struct Tick: RecordableEvent {
     var number: Int
   }

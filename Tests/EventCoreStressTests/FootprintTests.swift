@@ -94,6 +94,10 @@ import Testing
 
   /// The memory of this process.
   enum Footprint {
+    /// The address sanitizer keeps up to 256 MB that were freed, to find later uses, and the thread
+    /// sanitizer has memory of its own. The runs of both set this variable.
+    static var isSanitized: Bool { getenv("EVENTCORE_SHORT_TESTS") != nil }
+
     /// Bytes in physical memory, without what the system's allocator keeps for the next time.
     static func resident() -> Int {
       if let trim = dlsym(nil, "malloc_trim") {
@@ -106,12 +110,29 @@ import Testing
       return Int(String(cString: text).split(separator: " ")[1])! * sysconf(Int32(_SC_PAGESIZE))
     }
 
+    /// How much memory the process has at most while something runs, above what it had before.
+    final class Growth {
+      private let before = Footprint.resident()
+      private var most = 0
+      private var samples = 0
+
+      func sample() {
+        most = max(most, Footprint.resident() - before)
+        samples += 1
+      }
+
+      /// Ends the process if it was ever more than `bytes`.
+      func expect(atMost bytes: Int, _ what: String) {
+        precondition(samples >= 10, "\(what): \(samples) samples are too few.")
+        guard !isSanitized else { return }
+        precondition(most <= bytes, "\(what) took \(most) bytes.")
+      }
+    }
+
     /// Ends the process unless its memory comes back to at most `bytes` above `before`. A thread gives
     /// its memory back as it ends, a moment after it is joined.
     static func expect(atMost bytes: Int, above before: Int, _ what: String) {
-      // The address sanitizer keeps up to 256 MB that were freed, to find later uses, and the thread
-      // sanitizer has memory of its own. The runs of both set this variable.
-      guard getenv("EVENTCORE_SHORT_TESTS") == nil else { return }
+      guard !isSanitized else { return }
       let deadline = DispatchTime.now() + .seconds(60)
       while true {
         let more = resident() - before

@@ -151,6 +151,7 @@ struct LoopExamples {
       Hit.addListener(nil, executeOn: .pump(place), on: world) { hit in score.add(hit.damage) }
     }
     _ = await registered.value
+    Hit(damage: 1).scheduleQueue(every: .seconds(1), limit: 60, on: place)
     Hit(damage: 10).queue(on: world)
     node.raise(event: Hit(damage: 100))
     pump.run()

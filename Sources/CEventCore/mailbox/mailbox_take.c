@@ -224,8 +224,8 @@ static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 }
 
 /*
- * The same for a mailbox that displaces, whose inboxes hold tokens alone. It relies on no alarm, so that nothing is
- * listed for evc_mailbox_next.
+ * The same for a mailbox that displaces, whose inboxes hold tokens and what its unbounded subscriptions get. It relies
+ * on no alarm, so that nothing is listed for evc_mailbox_next.
  */
 static __attribute__((noinline)) struct evc_envelope *next_displaceable(struct evc_mailbox *mailbox)
 {

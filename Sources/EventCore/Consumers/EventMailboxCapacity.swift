@@ -12,8 +12,8 @@
 public enum EventMailboxCapacity: Sendable, Equatable {
   /// Any number, up to the memory of the process.
   case unbounded
-  /// So many events at most, at least 1. Those that are handled do not wait any more, and those of a
-  /// `.latestOnly` callback do not count, since one of these waits at most.
+  /// So many events at most, at least 1. Those that are handled do not wait any more, and those of a `.latestOnly` or
+  /// `.latestPerKey` callback do not count, since one of these waits at most, or one of each key.
   case bounded(Int, whenFull: EventOverflowPolicy)
 
   /// - Parameter what: The kind of receiver, for the message.
@@ -55,7 +55,8 @@ public enum EventOverflowPolicy: Sendable, Equatable {
   /// that is more urgent than itself; if only such events wait, it is dropped itself. Of a stack the newest event
   /// is dropped, below which nothing can be reached without a lock.
   ///
-  /// `.latestOnly` events come before the others of their lane in such a mailbox.
+  /// What takes no place comes before the others of its lane in such a mailbox: `.latestOnly` and `.latestPerKey`
+  /// events, jobs of actors and tasks, and what trees, and listeners of other centrals, hand over to the receiver.
   case dropOldest
   /// The dispatch waits for a place, up to a time, and is then refused. The end of the receiver ends the wait. Of
   /// several events in one call each 64 share the time, and if one of them is refused, so are those behind it; in a

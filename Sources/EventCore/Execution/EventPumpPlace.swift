@@ -9,12 +9,22 @@
 /// Task { Hit.addListener(nil, executeOn: .pump(place), on: world) { hit in score.add(hit.damage) } }
 /// ```
 ///
-/// It does not retain the pump: listeners that are registered after the pump's end are never called.
+/// It is also a source: what is registered `on:` the place gets what is sent to the pump alone, too, and what is
+/// scheduled `on:` it comes to the pump alone.
+///
+/// ```swift
+/// Hit(damage: 1).scheduleQueue(every: .seconds(1), limit: 60, on: place)
+/// ```
+///
+/// It does not retain the pump, but its central: listeners that are registered after the pump's end are never called.
 public final class EventPumpPlace: Sendable {
   let consumer: Consumer
+  /// A `PumpSource`, which stands above this file.
+  let source: any AnyObject & Sendable
 
-  init(_ consumer: Consumer) {
+  init(_ consumer: Consumer, _ source: any AnyObject & Sendable) {
     self.consumer = consumer
+    self.source = source
   }
 }
 

@@ -10,6 +10,7 @@ import Synchronization
 /// |---|---|---|
 /// | an ``EventCentral`` | what is dispatched there | the central's listener thread |
 /// | an ``EventThread`` | what is dispatched on its central, or to the thread alone | the event thread |
+/// | an ``EventPumpPlace`` | what is dispatched on its central, or to the pump alone | the pump |
 /// | an ``EventPool`` | what is dispatched on its central, or to the pool alone | a separate thread |
 /// | an ``EventListener`` | what is dispatched on its central, or to the listener alone | its own thread |
 ///
@@ -75,7 +76,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
       home: .ownThread(name: name) { [weak list] in list?.sweep($0) })
   }
 
-  /// The listeners of an event thread.
+  /// The listeners of an event thread or a pump.
   init(on central: EventCentral, direct: any RouterCore, of consumer: Consumer) {
     list = ListenerList()
     self.direct = direct

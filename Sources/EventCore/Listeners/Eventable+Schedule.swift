@@ -15,7 +15,7 @@ extension Eventable {
   ///     on the calling thread; `.distantFuture` never comes.
   ///   - priority: Which of the five queues it joins.
   ///   - receiver: Where it is dispatched: on a central, for all receivers that it has at that time, or to
-  ///     one event thread, one pool, or one listener of your own.
+  ///     one event thread, one pump (``EventPump/place``), one pool, or one listener of your own.
   /// - Returns: A handle that cancels it. You may ignore it.
   ///
   /// **Threads**: any, also inside a handler; waits for nobody. The central's scheduler thread dispatches
@@ -28,7 +28,7 @@ extension Eventable {
   /// after it (D8).
   ///
   /// **Ownership**: the schedule retains the event and not the central. If the central is released first,
-  /// the event is freed and counted. If the thread, pool or listener is gone first, the event reaches
+  /// the event is freed and counted. If the thread, pump, pool or listener is gone first, the event reaches
   /// nobody. A repetition goes on even so: keep its handle, and cancel it.
   ///
   /// **Complexity**: O(log pending).

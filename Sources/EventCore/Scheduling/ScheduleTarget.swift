@@ -3,8 +3,8 @@
 
 import Dispatch
 
-/// Where scheduled events go, a central, an event thread, a pool or a listener, and the scheduler of its
-/// central. A schedule retains this object, but neither the central nor the thread, pool or listener.
+/// Where scheduled events go, a central, an event thread, a pump, a pool or a listener, and the scheduler of its
+/// central. A schedule retains this object, but neither the central nor the thread, pump, pool or listener.
 @usableFromInline
 final class ScheduleTarget: Sendable {
   let scheduler: Scheduler

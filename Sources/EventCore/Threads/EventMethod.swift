@@ -207,7 +207,7 @@ extension EventListening {
   /// Registers all ``EventMethod`` properties on a central, or with a listener.
   ///
   /// - Parameters:
-  ///   - listenable: A central, an event thread, a pool or a listener that you made.
+  ///   - listenable: A central, an event thread, the place of a pump, a pool or a listener that you made.
   ///   - isolation: Leave it out. On an actor, the closures are called on that actor.
   ///
   /// **Threads**: the main thread, an actor, or a handler; any, if all properties have `executeOn:` or are

@@ -29,8 +29,8 @@ public final class EventPump {
 
   /// Where the events of this pump are dispatched.
   public let central: EventCentral
-  /// The pump as a place for listeners, for the handlers of trees, and for actors. **Threads**: those of the loop for
-  /// this property, any for its value.
+  /// The pump as a place for listeners, for the handlers of trees, and for actors, and as a source of events
+  /// (``EventListenable``). **Threads**: those of the loop for this property, any for its value.
   public let place: EventPumpPlace
   let consumer: Consumer
   @usableFromInline let direct: any RouterCore
@@ -79,14 +79,14 @@ public final class EventPump {
     consumer = Consumer(
       central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
       capacity: mailbox, pump: pump, hooks: ConsumerHooks(trace: central.serial?.name("EventPump"), name: "EventPump"))
-    place = EventPumpPlace(consumer)
+    place = EventPumpPlace(consumer, PumpSource(central, direct))
     self.mailbox = consumer.mailbox
     openBatch = consumer.mailbox.openBatch(through: direct)
     consumer.setOwner(self)
   }
 
   deinit {
-    consumer.close(whenEmpty: false)
+    place.end()
   }
 
   // MARK: Running
@@ -173,7 +173,7 @@ public final class EventPump {
   ///
   /// **Threads**: those of the loop, also inside a callback of the pump.
   public func cancel() {
-    consumer.close(whenEmpty: false)
+    place.end()
   }
 
   // MARK: Dispatching

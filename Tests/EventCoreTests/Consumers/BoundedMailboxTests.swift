@@ -73,48 +73,86 @@ struct BoundedMailboxTests {
     .refuse, .dropNewest, .dropOldest, .block(upTo: .zero), .block(upTo: .microseconds(1)),
   ]
 
-  @Test("D1 to D4: each event's fate, and each take, is the model's", arguments: cores, policies)
-  func model(core: EventCentral.Core, policy: EventOverflowPolicy) {
-    var random = SeededRandom(seed: announcedSeed("model, \(core), \(policy)"))
-    for round in 0..<20 {
-      let capacity = round % 2 == 0 ? Int.random(in: 1...4, using: &random) : Int.random(in: 5...200, using: &random)
-      let first = Int.random(in: 0..<10, using: &random)
-      let (central, lifetime, seen) = (EventCentral(core: core), Lifetime(), Seen())
-      let pump = EventPump(on: central, mailbox: .bounded(capacity, whenFull: policy))
-      pump.addEventCallback { (event: Numbered) in seen.numbers.append(event.number) }
-      var model = Model(capacity: capacity, policy: policy)
-      for number in 0..<600 {
-        if Int.random(in: 0..<5, using: &random) < 3 {
-          let lane = Int.random(in: first..<10, using: &random)
-          let (method, priority) = Self.lanes[lane]
-          let event = Numbered(number: number, token: lifetime.token())
-          let expected = model.post(number, to: lane)
-          if number % 2 == 0 {
-            let outcome =
-              method == .queue
-              ? event.queueWithOutcome(priority: priority, on: central)
-              : event.stackWithOutcome(priority: priority, on: central)
-            #expect(outcome == expected)
-          } else {
-            let accepted =
-              method == .queue
-              ? event.queue(priority: priority, on: central) : event.stack(priority: priority, on: central)
-            #expect(accepted == expected.accepted + expected.dropped)
-          }
+  /// A pump and its model, to which the same happens.
+  private final class Compared {
+    private let central: EventCentral
+    private let (lifetime, seen) = (Lifetime(), Seen())
+    private let pump: EventPump
+    private var model: Model
+    /// The most urgent lane that it posts to.
+    private let first: Int
+    private var random: SeededRandom
+    private var number = 0
+
+    init(_ core: EventCentral.Core, _ policy: EventOverflowPolicy, capacity: Int, random: inout SeededRandom) {
+      central = EventCentral(core: core)
+      pump = EventPump(on: central, mailbox: .bounded(capacity, whenFull: policy))
+      pump.addEventCallback { [seen] (event: Numbered) in seen.numbers.append(event.number) }
+      model = Model(capacity: capacity, policy: policy)
+      first = Int.random(in: 0..<10, using: &random)
+      self.random = SeededRandom(seed: random.next())
+    }
+
+    /// Posts, or takes.
+    func step() {
+      number += 1
+      if Int.random(in: 0..<5, using: &random) < 3 {
+        let lane = Int.random(in: first..<10, using: &random)
+        let (method, priority) = BoundedMailboxTests.lanes[lane]
+        let event = Numbered(number: number, token: lifetime.token())
+        let expected = model.post(number, to: lane)
+        if number % 2 == 0 {
+          let outcome =
+            method == .queue
+            ? event.queueWithOutcome(priority: priority, on: central)
+            : event.stackWithOutcome(priority: priority, on: central)
+          #expect(outcome == expected)
         } else {
-          seen.numbers = []
-          pump.run(limit: 1)
-          #expect(seen.numbers == (model.take().map { [$0] } ?? []))
+          let accepted =
+            method == .queue
+            ? event.queue(priority: priority, on: central) : event.stack(priority: priority, on: central)
+          #expect(accepted == expected.accepted + expected.dropped)
         }
-        #expect(lifetime.alive == model.statistics.waiting)
-        if number % 20 == 0 { #expect(pump.mailboxStatistics == model.statistics) }
+      } else {
+        seen.numbers = []
+        pump.run(limit: 1)
+        #expect(seen.numbers == (model.take().map { [$0] } ?? []))
       }
+      #expect(lifetime.alive == model.statistics.waiting)
+      if number % 20 == 0 { #expect(pump.mailboxStatistics == model.statistics) }
+    }
+
+    func end() {
       #expect(pump.mailboxStatistics == model.statistics)
       #expect(pump.eventCount == model.statistics.waiting)
       pump.cancel()
       pump.run()
       #expect(lifetime.alive == 0)
       #expect(pump.statistics.cancelled == UInt64(model.statistics.waiting))
+    }
+  }
+
+  @Test("D1 to D4: each event's fate, and each take, is the model's", arguments: cores, policies)
+  func model(core: EventCentral.Core, policy: EventOverflowPolicy) {
+    var random = SeededRandom(seed: announcedSeed("model, \(core), \(policy)"))
+    for round in 0..<20 {
+      let capacity = round % 2 == 0 ? Int.random(in: 1...4, using: &random) : Int.random(in: 5...200, using: &random)
+      let compared = Compared(core, policy, capacity: capacity, random: &random)
+      for _ in 0..<600 { compared.step() }
+      compared.end()
+    }
+  }
+
+  @Test("D1 to D4: so it is when threads post and take by turns, as they come", arguments: cores, policies)
+  func modelOnThreads(core: EventCentral.Core, policy: EventOverflowPolicy) {
+    var random = SeededRandom(seed: announcedSeed("modelOnThreads, \(core), \(policy)"))
+    for capacity in [1, 3, 50] {
+      // The lock makes it one thread at a time.
+      let guarded = Guarded(Compared(core, policy, capacity: capacity, random: &random))
+      onThreads(4) { _ in
+        for _ in 0..<1_000 { guarded.withLock { $0.step() } }
+      }
+      guarded.withLock { $0.end() }
     }
   }
 
@@ -177,6 +215,41 @@ struct BoundedMailboxTests {
     #expect(jobs.load(ordering: .relaxed) == 5)
     #expect(seen.numbers.sorted() == [policy == .dropOldest ? 2 : 0, 102])
     #expect(pump.mailboxStatistics.highWaterMark == 1)
+  }
+
+  @Test("with dropOldest, what takes no place comes before the others of its lane", arguments: cores)
+  func placelessFirst(core: EventCentral.Core) {
+    struct Position: Eventable { var x: Int }
+    for method in EventDispatchMethod.allCases {
+      let (central, seen) = (EventCentral(core: core), Seen())
+      let pump = EventPump(on: central, mailbox: .bounded(4, whenFull: .dropOldest))
+      pump.addEventCallback({ (position: Position) in seen.numbers.append(position.x) }, interestedIn: .latestOnly)
+      pump.addEventCallback { (event: Numbered) in seen.numbers.append(event.number) }
+      func send(_ event: some Eventable) {
+        _ = method == .queue ? event.queue(on: central) : event.stack(on: central)
+      }
+      for number in 0..<3 {
+        send(Numbered(number: number))
+        send(Position(x: 10 + number))
+      }
+      #expect(pump.run(limit: 2).handled == 2)
+      send(Numbered(number: 3))
+      send(Position(x: 13))
+      pump.run()
+      #expect(seen.numbers == (method == .queue ? [12, 0, 13, 1, 2, 3] : [12, 2, 13, 3, 1, 0]))
+    }
+    // What a tree hands over waits in the queue of normal priority.
+    let (central, log) = (EventCentral(core: core), Log<Int>())
+    let pump = EventPump(on: central, mailbox: .bounded(3, whenFull: .dropOldest))
+    pump.addEventCallback { (event: Numbered) in log.append(event.number) }
+    let node = EventNode(core: core)
+    node.addHandler(executeOn: .pump(pump), of: central) { (event: Numbered) in log.append(-event.number) }
+    for number in 1...4 {
+      Numbered(number: number).queue(priority: number == 1 ? .high : .normal, on: central)
+      node.raise(event: Numbered(number: number))
+    }
+    pump.run()
+    #expect(log.entries == [1, -1, -2, -3, -4, 3, 4])
   }
 
   @Test("D7: a callback that dispatches to its own full mailbox is refused at once", arguments: cores)
@@ -291,13 +364,60 @@ struct BoundedMailboxTests {
     #expect(pump.mailboxStatistics.refused == UInt64(64 - count))
   }
 
-  @Test("D2, D4: floods of an event thread are accounted for to the last event", arguments: cores, policies)
+  /// Reads the counters of a mailbox all the while that threads send to it, and says what may never be read.
+  private final class Readings: Sendable {
+    /// Events whose dispatch has begun, and those that were accepted, as their senders know it.
+    let begun = Atomic<Int>(0)
+    let accepted = Atomic<Int>(0)
+    private let isOver = Atomic<Bool>(false)
+    private let hasEnded = Gate()
+
+    func send(_ event: Numbered, on central: EventCentral) {
+      begun.wrappingAdd(1, ordering: .relaxed)
+      // Releases the post to a reader that finds it counted here.
+      accepted.wrappingAdd(event.queue(on: central), ordering: .releasing)
+    }
+
+    /// - Parameter workers: Each of them may be between the take of an event, which makes room, and its count.
+    init(
+      _ name: String, capacity: Int, workers: Int = 0, _ read: @escaping @Sendable () -> EventMailboxStatistics
+    ) {
+      // What moves from one count to the next between two loads is found in both or in neither.
+      let apart = capacity + workers
+      runThread { [self] in
+        var last = EventMailboxStatistics.none
+        var count = 0
+        while !isOver.load(ordering: .acquiring) || count == 0 {
+          let least = accepted.load(ordering: .acquiring)
+          let now = read()
+          let most = begun.load(ordering: .relaxed)
+          #expect(now.refused >= last.refused && now.dropped >= last.dropped, "\(name): \(last), then \(now)")
+          #expect(now.highWaterMark >= last.highWaterMark, "\(name): \(last), then \(now)")
+          #expect((0...capacity).contains(now.waiting) && now.highWaterMark <= capacity, "\(name): \(now)")
+          #expect(Int(now.accepted) >= least - apart, "\(name): \(least), then \(now)")
+          #expect(Int(now.accepted) <= most + apart, "\(name): \(now), then \(most)")
+          #expect(Int(now.refused) <= most && Int(now.dropped) <= most, "\(name): \(now), then \(most)")
+          (last, count) = (now, count + 1)
+        }
+        hasEnded.open()
+      }
+    }
+
+    func end() {
+      isOver.store(true, ordering: .releasing)
+      hasEnded.pass()
+    }
+  }
+
+  @Test(
+    "D2, D4: floods of an event thread are accounted for to the last event, and meanwhile, too",
+    arguments: cores, policies)
   func floods(core: EventCentral.Core, policy: EventOverflowPolicy) {
     for capacity in [1, 3, 500] {
       let (central, lifetime) = (EventCentral(core: core), Lifetime())
       let thread = EventThread(on: central, mailbox: .bounded(capacity, whenFull: policy))
       let handled = Atomic<Int>(0)
-      let accepted = Atomic<Int>(0)
+      let readings = Readings("\(policy) on \(core)", capacity: capacity) { thread.mailboxStatistics }
       let last = Guarded([0, 0, 0])
       thread.addEventCallback { (event: Numbered) in
         handled.wrappingAdd(1, ordering: .relaxed)
@@ -310,11 +430,12 @@ struct BoundedMailboxTests {
       onThreads(3) { index in
         for number in 1...each {
           let event = Numbered(number: 3 * number + index, token: lifetime.token())
-          accepted.wrappingAdd(event.queue(on: central), ordering: .relaxed)
+          readings.send(event, on: central)
         }
       }
       #expect(thread.drain())
-      let (statistics, total) = (thread.mailboxStatistics, UInt64(accepted.load(ordering: .relaxed)))
+      readings.end()
+      let (statistics, total) = (thread.mailboxStatistics, UInt64(readings.accepted.load(ordering: .relaxed)))
       #expect(statistics.accepted == total && statistics.waiting == 0)
       #expect(statistics.accepted + statistics.refused == UInt64(3 * each))
       #expect(statistics.dropped + UInt64(handled.load(ordering: .relaxed)) == total)
@@ -337,7 +458,9 @@ struct BoundedMailboxTests {
     }
   }
 
-  @Test("D4: floods of a bounded shared pool are accounted for to the last event", arguments: cores, policies)
+  @Test(
+    "D4: floods of a bounded shared pool are accounted for to the last event, and meanwhile, too",
+    arguments: cores, policies)
   func pools(core: EventCentral.Core, policy: EventOverflowPolicy) {
     for capacity in [1, 3, 500] {
       let (central, lifetime, handled) = (EventCentral(core: core), Lifetime(), Guarded(0))
@@ -345,15 +468,15 @@ struct BoundedMailboxTests {
         capacity: 2, balancer: .shared, mailbox: .bounded(capacity, whenFull: policy), on: central
       ) { _ in Worker(handled, on: central) }
       let each = policy == .block(upTo: .microseconds(1)) ? 500 : 3_000
-      let accepted = Atomic<Int>(0)
+      let readings = Readings("\(policy) on \(core)", capacity: capacity, workers: 2) { pool.mailboxStatistics }
       onThreads(2) { _ in
         for number in 1...each {
-          accepted.wrappingAdd(
-            Numbered(number: number, token: lifetime.token()).queue(on: central), ordering: .relaxed)
+          readings.send(Numbered(number: number, token: lifetime.token()), on: central)
         }
       }
       #expect(pool.drain())
-      let (statistics, total) = (pool.mailboxStatistics, UInt64(accepted.load(ordering: .relaxed)))
+      readings.end()
+      let (statistics, total) = (pool.mailboxStatistics, UInt64(readings.accepted.load(ordering: .relaxed)))
       #expect(statistics.accepted == total && statistics.waiting == 0)
       #expect(statistics.accepted + statistics.refused == UInt64(2 * each))
       #expect(statistics.dropped + UInt64(handled.withLock { $0 }) == total)

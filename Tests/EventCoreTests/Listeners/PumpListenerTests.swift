@@ -170,6 +170,102 @@ struct PumpListenerTests {
     #expect(lifetime.waitUntilNone())
   }
 
+  @Test("What is scheduled on the place of a pump comes to that pump alone, in its runs", arguments: cores)
+  func scheduledOnPlace(core: EventCentral.Core) {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock, timers: .pumps)
+    let (pump, other) = (EventPump(on: central), EventPump(on: central))
+    var seen: [Int] = []
+    pump.addEventCallback { (ping: Ping) in seen.append(ping.number) }
+    other.addEventCallback { (ping: Ping) in seen.append(-ping.number) }
+    Ping(number: 1).scheduleQueue(after: .zero, on: pump.place)
+    Ping(number: 2).scheduleQueue(after: .seconds(2), on: pump.place)
+    Ping(number: 3).scheduleStack(at: central.now + .seconds(2), on: pump.place)
+    Ping(number: 4).scheduleQueue(every: .seconds(2), limit: 2, priority: .high, on: pump.place)
+    for _ in 0..<5 {
+      other.run()
+      pump.run()
+      clock.advance(by: .seconds(1))
+    }
+    #expect(seen == [1, 3, 4, 2, 4])
+    // A schedule does not retain the pump.
+    Ping(number: 5).scheduleQueue(after: .seconds(1), on: pump.place)
+    pump.cancel()
+    pump.run()
+    clock.advance(by: .seconds(1))
+    other.run()
+    #expect(seen.count == 5)
+  }
+
+  @Test(
+    "D9, D10: a listener on the place of a pump gets what is sent to the pump alone, and ends with it",
+    arguments: cores)
+  func listenersOnPlace(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    var pump: EventPump? = EventPump(on: central)
+    let place = pump!.place
+    let (inPump, elsewhere) = (Log<Int>(), Log<Int>())
+    let thread = currentThread()
+    let first = Ping.addListener(
+      nil,
+      { ping, _, _ in
+        #expect(currentThread() == thread)
+        inPump.append(ping.number)
+      }, executeOn: .listenerThread, interestedIn: .custom, customFilter: { ping, _, _ in ping.number != 2 },
+      on: place)
+    let second = Ping.addListener(nil, executeOn: .taskThread, on: place) { ping in elsewhere.append(ping.number) }
+    #expect("\(first.executesOn)" == "pump")
+    Ping(number: 1).queue(on: central)
+    for number in 2...3 { #expect(pump!.queueEvent(Ping(number: number), priority: .low)) }
+    onThreads(1) { _ in
+      #expect(place.listener.queueEvent(Ping(number: 4), priority: .high))
+    }
+    #expect(elsewhere.entries(atLeast: 4).sorted() == [1, 2, 3, 4])
+    #expect(inPump.entries == [])
+    pump!.run()
+    #expect(inPump.entries == [4, 1, 3])
+    #expect(first.skippedCount == 1)
+    #expect(place.listener.listenerCount == 2)
+    pump = nil
+    #expect(!first.isActive && !second.isActive)
+    #expect(!Ping.addListener(nil, executeOn: .taskThread, on: place) { _ in }.isActive)
+    #expect(Ping().queue(on: central) == 0)
+    let cancelled = EventPump(on: central)
+    let third = Ping.addListener(nil, executeOn: .taskThread, on: cancelled.place) { _ in }
+    cancelled.cancel()
+    #expect(!third.isActive)
+  }
+
+  @Test("Event methods are registered on the place of a pump", arguments: cores)
+  func methodsOnPlace(core: EventCentral.Core) {
+    final class Display: EventListening, @unchecked Sendable {
+      // The method is registered before others know the object.
+      let log = Log<Int>()
+      @EventMethod<Display, Ping>(executeOn: .listenerThread)
+      private var onPing = { (self, event, _, _) in self.log.append(event.number) }
+    }
+    let pump = EventPump(on: EventCentral(core: core))
+    let display = Display()
+    display.registerListeners(on: pump.place)
+    #expect(pump.queueEvent(Ping(number: 1)))
+    #expect(display.log.entries == [])
+    pump.run()
+    #expect(display.log.entries == [1])
+  }
+
+  @Test("A sequence on the place of a pump gets what is sent to the pump alone", arguments: cores)
+  func sequenceOnPlace(core: EventCentral.Core) async {
+    let pump = EventPump(on: EventCentral(core: core))
+    let sequence = Ping.events(on: pump.place)
+    for number in 0..<3 { pump.queueEvent(Ping(number: number)) }
+    var seen: [Int] = []
+    for await ping in sequence {
+      seen.append(ping.number)
+      if ping.number == 2 { break }
+    }
+    #expect(seen == [0, 1, 2])
+  }
+
   @Test("A tree's handler in a pump is called by its runs, in the order of the hand-overs", arguments: cores)
   func treeHandler(core: EventCentral.Core) {
     let central = EventCentral(core: core)

@@ -271,16 +271,45 @@ struct ConflationTests {
     }
   }
 
-  @Test("a pump, a listener and an event method may ask for it", arguments: cores)
+  @Test("a pump, a listener in each place, and an event method may ask for it", arguments: cores)
   func otherPlaces(core: EventCentral.Core) {
+    final class Receiver: EventThread, @unchecked Sendable {
+      let log = Log<Int>()
+      @EventMethod<Receiver, Moved>(interestedIn: .latestPerKey)
+      private var onMoved = { (self, event, _, _) in self.log.append(event.number) }
+    }
     let central = EventCentral(core: core)
-    let pump = EventPump(on: central)
-    let log = Log<Int>()
+    let (pump, receiver, listener) = (EventPump(on: central), Receiver(on: central), EventListener(on: central))
+    let (ofPump, inPump, inThread) = (Log<Int>(), Log<Int>(), Log<Int>())
     pump.addEventCallback(
-      { (event: Moved) in log.append(event.number) }, interestedIn: .latestPerKey)
-    for number in 0..<6 { Moved(entity: number % 2, number: number).queue(on: central) }
+      { (event: Moved) in ofPump.append(event.number) }, interestedIn: .latestPerKey)
+    let handles = [
+      Moved.addListener(
+        nil, { event, _, _ in inPump.append(event.number) }, executeOn: .pump(pump),
+        interestedIn: .latestPerKey, on: central),
+      Moved.addListener(
+        nil, { event, _, _ in inThread.append(event.number) }, executeOn: .listenerThread,
+        interestedIn: .latestPerKey, on: listener),
+    ]
+    let (entered, leave) = (Gate(), Gate())
+    let hold = HeldThread.Hold.addListener(
+      nil, { hold, _, _ in hold.stand() }, executeOn: .listenerThread, on: listener)
+    HeldThread.Hold(entered: entered, leave: leave).queue(on: central)
+    entered.pass()
+    let held = HeldThread(receiver)
+    for number in 0..<6 { #expect(Moved(entity: number % 2, number: number).queue(on: central) == 4) }
+    leave.open()
+    held.letGo()
     pump.run()
-    #expect(log.entries == [4, 5])
+    for log in [ofPump, inPump, inThread, receiver.log] { #expect(log.entries(atLeast: 2) == [4, 5]) }
+    #expect(receiver.drain())
+    for handle in handles {
+      #expect(handle.skippedCount == 4)
+      handle.remove()
+    }
+    hold.remove()
+    listener.end()
+    for log in [inThread, receiver.log] { #expect(log.entries == [4, 5]) }
     pump.cancel()
     pump.run()
   }

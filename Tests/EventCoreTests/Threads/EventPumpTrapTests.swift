@@ -10,18 +10,26 @@ import Testing
 struct EventPumpTrapTests {
   struct Ping: Eventable {}
 
-  @Test("a limit below zero")
-  func negativeLimit() async {
+  static func pump(_ isLocking: Bool) -> EventPump {
+    EventPump(on: EventCentral(core: isLocking ? .locking : .default))
+  }
+
+  @Test("a limit below zero", arguments: cores)
+  func negativeLimit(core: EventCentral.Core) async {
+    let isLocking = core == .locking
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      EventPump(on: EventCentral()).run(limit: -1)
+      [isLocking = isLocking as Bool] in
+      EventPumpTrapTests.pump(isLocking).run(limit: -1)
     }
     expectMessage(result, "is the number of events to handle at most, and this one is -1: pass 0 or more")
   }
 
-  @Test("a run inside a callback of the same pump")
-  func runInside() async {
+  @Test("a run inside a callback of the same pump", arguments: cores)
+  func runInside(core: EventCentral.Core) async {
+    let isLocking = core == .locking
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let pump = EventPump(on: EventCentral())
+      [isLocking = isLocking as Bool] in
+      let pump = EventPumpTrapTests.pump(isLocking)
       pump.addEventCallback { (_: Ping) in pump.run() }
       pump.queueEvent(Ping())
       pump.run()
@@ -29,10 +37,12 @@ struct EventPumpTrapTests {
     expectMessage(result, "was called inside a callback of the same pump: return from the callback")
   }
 
-  @Test("two threads at once, which only unsafe code can be")
-  func twoThreads() async {
+  @Test("two threads at once, which only unsafe code can be", arguments: cores)
+  func twoThreads(core: EventCentral.Core) async {
+    let isLocking = core == .locking
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      nonisolated(unsafe) let pump = EventPump(on: EventCentral(core: .locking))
+      [isLocking = isLocking as Bool] in
+      nonisolated(unsafe) let pump = EventPumpTrapTests.pump(isLocking)
       let (entered, never) = (Gate(), Gate())
       pump.addEventCallback { (_: Ping) in
         entered.open()

@@ -249,11 +249,13 @@ struct EventPumpWaitingTests {
     }
   #endif
 
-  @Test("D12: waiting inside a callback of the same pump traps")
-  func waitInside() async {
+  @Test("D12: waiting inside a callback of the same pump traps", arguments: cores)
+  func waitInside(core: EventCentral.Core) async {
+    let isLocking = core == .locking
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      [isLocking = isLocking as Bool] in
       runThread {
-        let pump = EventPump(on: EventCentral())
+        let pump = EventPumpTrapTests.pump(isLocking)
         pump.addEventCallback { (_: Ping) in pump.wait() }
         pump.queueEvent(Ping())
         pump.run()

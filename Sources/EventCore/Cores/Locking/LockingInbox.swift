@@ -134,9 +134,13 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     var fate: LockingFate = hot.pointee.refuses ? .ended : .accepted
     var victim: LockingRecord?
     // Not before the look at `refuses`: the subscription of an inbox that has ended may be gone.
-    if fate == .accepted, let bound, record.hasPlace {
-      fate = findPlace(for: record, bound, &post, &victim)
-      bound.count(fate)
+    if fate == .accepted, let bound {
+      if record.hasPlace {
+        fate = findPlace(for: record, bound, &post, &victim)
+        bound.count(fate)
+      } else {
+        bound.placeless += 1
+      }
     }
     let isHere = fate == .accepted || fate == .displacing
     let sleeper = isHere ? put(LockingRun(first: record, count: 1)) : nil
@@ -212,8 +216,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   /// Takes the next record of the first lane that holds one, into memory of the caller's. Locked.
   func take(into buffer: inout LockingLane) -> LockingRecord {
     let lane = hot.pointee.firstLane
-    let record = buffer.hold(lanes[lane].pointee.take())
-    if let bound, record.hasPlace { bound.didTake() }
+    let record = takeWithoutPlace(of: lane, into: &buffer) ?? buffer.hold(lanes[lane].pointee.take())
+    bound?.didTake(record)
     if lanes[lane].pointee.isEmpty { hot.pointee.occupied &= ~(1 << UInt16(lane)) }
     return record
   }
