@@ -99,7 +99,7 @@ final class OpenBatch: @unchecked Sendable {
     open.count = 0
     // Not nil: a batch is shorter than the longest message.
     guard let message else { return }
-    defer { natsMsg_Destroy(message) }
+    defer { SpentMessages.shared.add(message) }
     natsMsgHeader_Set(message, EventBatch.key, String(count))
     transmit(message, count, link, counters, by: Link.publish)
   }

@@ -120,7 +120,7 @@ final class Outlet<E: RemoteEvent>: Sendable {
       counters.tooLarge.increment()
       return false
     }
-    defer { natsMsg_Destroy(message) }
+    defer { SpentMessages.shared.add(message) }
     return transmit(message, 1, link, counters, by: publish)
   }
 

@@ -116,7 +116,7 @@ final class Inlet: Sendable {
 
   static let handler: natsMsgHandler = { _, _, message, context in
     guard let message, let context else { return }
-    defer { natsMsg_Destroy(message) }
+    defer { SpentMessages.shared.add(message) }
     Unmanaged<Inlet>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.handle(message) }
   }
   static let end: natsOnCompleteCB = { context in

@@ -83,7 +83,7 @@ extension Link {
     enqueue { link in
       var message: OpaquePointer?
       guard natsMsg_Create(&message, subject, nil, nil, 0) == NATS_OK else { return }
-      defer { natsMsg_Destroy(message) }
+      defer { message.map(SpentMessages.shared.add) }
       natsMsgHeader_Set(message, header, line)
       natsConnection_PublishMsg(link.connection, message)
     }
