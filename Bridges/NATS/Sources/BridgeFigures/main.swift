@@ -7,7 +7,7 @@
 //     eventcore-nats-figures URL requests     the round trips alone
 //
 // `figures.sh` starts a server for it. Each shape is run three times, and the best run counts: the machine has other
-// work.
+// work. Round trips are run in turns, and the middle counts.
 
 import Foundation
 
@@ -18,8 +18,10 @@ guard arguments.count >= 2 else {
 let url = arguments[1]
 let events = arguments.count > 2 ? Int(arguments[2]) ?? 200_000 : 200_000
 
-func row(_ name: String, _ value: Double, _ unit: String, beside base: Double? = nil) {
-  let ratio = base.map { String(format: "%8.2fx", value / $0) } ?? ""
+func row(_ name: String, _ value: Double, _ unit: String, beside base: Double? = nil, ratios: [Double]? = nil) {
+  let sorted = (ratios ?? base.map { [value / $0] } ?? []).sorted()
+  var ratio = sorted.isEmpty ? "" : String(format: "%8.2fx", sorted[sorted.count / 2])
+  if sorted.count > 1 { ratio += String(format: " (%.2f to %.2f)", sorted[0], sorted[sorted.count - 1]) }
   print(
     name.padding(toLength: 58, withPad: " ", startingAt: 0) + String(format: "%12.1f ", value)
       + unit.padding(toLength: 12, withPad: " ", startingAt: 0) + ratio)
@@ -32,22 +34,30 @@ func best(_ runs: Int = 3, of body: () async throws -> Double) async throws -> D
   return best
 }
 
-func requests() async throws {
+/// In turns, since what else the machine does changes from second to second: the middle of the runs, and of what each
+/// takes beside the client's of the same turn.
+func requests(turns: Int = 9) async throws {
+  typealias Trip = (p50: Double, p99: Double)
+  func middle(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+  func rows(_ name: String, _ trips: [Trip], beside bare: [Trip]? = nil) {
+    for (name, part) in [("\(name): p50", \Trip.p50), ("\(name): p99", \Trip.p99)] {
+      let ratios = bare.map { zip(trips, $0).map { $0[keyPath: part] / $1[keyPath: part] } }
+      row(name, middle(trips.map { $0[keyPath: part] }), "us", ratios: ratios)
+    }
+  }
   for atOnce in [false, true] {
     print("a request and its answer\(atOnce ? ", sent at once" : "")")
-    let bareTrip = try bareRoundTrips(url, 5000, atOnce: atOnce)
-    row("client in C: p50", bareTrip.p50, "us")
-    row("client in C: p99", bareTrip.p99, "us")
-    let trip = try await bridgeRoundTrips(url, 5000, Question.self, atOnce: atOnce)
-    row("world.request, JSON: p50", trip.p50, "us", beside: bareTrip.p50)
-    row("world.request, JSON: p99", trip.p99, "us", beside: bareTrip.p99)
-    let packed = try await bridgeRoundTrips(url, 5000, PackedQuestion.self, atOnce: atOnce)
-    row("world.request, a coding of 8 bytes: p50", packed.p50, "us", beside: bareTrip.p50)
-    row("world.request, a coding of 8 bytes: p99", packed.p99, "us", beside: bareTrip.p99)
+    var (bare, json, packed): ([Trip], [Trip], [Trip]) = ([], [], [])
+    for _ in 0..<(atOnce ? turns : 1) {
+      bare.append(try bareRoundTrips(url, 2000, atOnce: atOnce))
+      json.append(try await bridgeRoundTrips(url, 2000, Question.self, atOnce: atOnce))
+      packed.append(try await bridgeRoundTrips(url, 2000, PackedQuestion.self, atOnce: atOnce))
+    }
+    rows("client in C", bare)
+    rows("world.request, JSON", json, beside: bare)
+    rows("world.request, a coding of 8 bytes", packed, beside: bare)
   }
-  let local = try await localRoundTrips(5000)
-  row("world.request in one central, without a bridge: p50", local.p50, "us")
-  row("world.request in one central, without a bridge: p99", local.p99, "us")
+  rows("world.request in one central, without a bridge", [try await localRoundTrips(5000)])
 }
 
 if arguments.last == "requests" {

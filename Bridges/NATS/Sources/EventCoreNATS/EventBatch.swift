@@ -10,7 +10,7 @@ import Foundation
 ///
 /// Why: what the client and the server do for a message takes longer than what is done for a small event.
 enum EventBatch {
-  static let key = "EventCore-Batch"
+  static let key: StaticString = "EventCore-Batch"
   /// The most bytes of a batch that is sent; a larger event goes alone.
   static let longest = 60_000
 
@@ -99,8 +99,8 @@ final class OpenBatch: @unchecked Sendable {
     open.count = 0
     // Not nil: a batch is shorter than the longest message.
     guard let message else { return }
-    defer { natsMsg_Destroy(message) }
-    natsMsgHeader_Set(message, EventBatch.key, String(count))
+    defer { SpentMessages.shared.add(message) }
+    natsMsgHeader_Set(message, EventBatch.key.bytes, String(count))
     transmit(message, count, link, counters, by: Link.publish)
   }
 }

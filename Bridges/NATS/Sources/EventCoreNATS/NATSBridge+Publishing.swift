@@ -120,7 +120,7 @@ final class Outlet<E: RemoteEvent>: Sendable {
       counters.tooLarge.increment()
       return false
     }
-    defer { natsMsg_Destroy(message) }
+    defer { SpentMessages.shared.add(message) }
     return transmit(message, 1, link, counters, by: publish)
   }
 
@@ -139,9 +139,15 @@ func makeMessage(
 ) -> OpaquePointer? {
   guard body.count <= Int(Int32.max) else { return nil }
   var message: OpaquePointer?
-  let status = natsMsg_Create(
-    &message, subject, reply, body.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(body.count))
-  guard status == NATS_OK, natsMsgHeader_Set(message, MessageHeader.key, header) == NATS_OK else {
+  func make(_ reply: UnsafePointer<CChar>?) -> natsStatus {
+    subject.withCString {
+      natsMsg_Create(&message, $0, reply, body.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(body.count))
+    }
+  }
+  let status = reply?.withCString(make) ?? make(nil)
+  guard status == NATS_OK,
+    header.withCString({ natsMsgHeader_Set(message, MessageHeader.key.bytes, $0) }) == NATS_OK
+  else {
     fatalError(
       """
       The client makes a message for each event, and could not: \(NATSBridgeError.text(of: status)). Memory is out: bound \

@@ -212,7 +212,7 @@ private struct RequestOutlet<Query: RemoteEvent>: Sendable {
       let message = try coding.encode(query).withUnsafeBytes {
         makeMessage(subject, line, $0, central.carriedFields, reply: requests.subject(of: number))
       }
-      defer { natsMsg_Destroy(message) }
+      defer { message.map(SpentMessages.shared.add) }
       let status = message.map { natsConnection_PublishMsg(link.connection, $0) } ?? NATS_MAX_PAYLOAD
       link.flushSoon()
       try NATSBridgeError.check(status, "send a request")

@@ -116,7 +116,7 @@ final class Inlet: Sendable {
 
   static let handler: natsMsgHandler = { _, _, message, context in
     guard let message, let context else { return }
-    defer { natsMsg_Destroy(message) }
+    defer { SpentMessages.shared.add(message) }
     Unmanaged<Inlet>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.handle(message) }
   }
   static let end: natsOnCompleteCB = { context in
@@ -155,7 +155,7 @@ final class Reader<E: RemoteEvent>: Sendable {
   /// Dispatches the event of a message, or the events of a batch.
   func dispatchAll(_ message: OpaquePointer) {
     var line: UnsafePointer<CChar>?
-    switch natsMsgHeader_Get(message, EventBatch.key, &line) {
+    switch natsMsgHeader_Get(message, EventBatch.key.bytes, &line) {
     case NATS_OK: break
     case NATS_NOT_FOUND:
       guard let (event, origin) = read(message) else { return }
@@ -189,18 +189,18 @@ final class Reader<E: RemoteEvent>: Sendable {
       subject: natsMsg_GetSubject(message).map { String(cString: $0) } ?? "", sentAt: nil, version: nil,
       method: .queue, priority: .normal)
     var line: UnsafePointer<CChar>?
-    switch natsMsgHeader_Get(message, MessageHeader.key, &line) {
+    switch natsMsgHeader_Get(message, MessageHeader.key.bytes, &line) {
     case NATS_NOT_FOUND: break
     case NATS_OK:
-      guard let line, let header = MessageHeader(line: String(cString: line)) else {
+      guard let line, let header = MessageHeader(line: line) else {
         return count(counters.malformed)
       }
-      guard header.type == name else { return count(counters.foreign) }
-      guard takesOwn || header.sender != sender else { return count(counters.own) }
+      guard header.type.isText(name) else { return count(counters.foreign) }
+      guard takesOwn || !header.sender.isText(sender) else { return count(counters.own) }
       origin.sentAt = Date(timeIntervalSince1970: Double(header.time) / 1e9)
       (origin.version, origin.method, origin.priority) = (header.version, header.method, header.priority)
       if let form = header.form, coding.form != nil {
-        guard form == RemoteCoding<E>.Form.cbor.rawValue else { return count(counters.undecodable) }
+        guard form.isText(RemoteCoding<E>.Form.cbor.rawValue) else { return count(counters.undecodable) }
         coding = cbor
       }
     default: return count(counters.malformed)

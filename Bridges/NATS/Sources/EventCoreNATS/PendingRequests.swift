@@ -29,15 +29,16 @@ final class PendingRequests: Sendable {
   func end() { pending.end() }
 
   func takeReply(_ message: OpaquePointer) {
-    guard let subject = natsMsg_GetSubject(message),
-      let number = UInt64(String(cString: subject).dropFirst(inbox.count + 1))
-    else { return }
+    guard let subject = natsMsg_GetSubject(message) else { return }
+    let bytes = UnsafeRawBufferPointer(start: subject, count: strlen(subject))
+    let digits = bytes.dropFirst(inbox.utf8.count + 1)
+    guard let number = Int64(digits: digits).flatMap(UInt64.init(exactly:)) else { return }
     var line: UnsafePointer<CChar>?
     // The server's own word that nobody has subscribed.
-    if natsMsgHeader_Get(message, "Status", &line) == NATS_OK, let line, String(cString: line).hasPrefix("503") {
+    if natsMsgHeader_Get(message, statusKey.bytes, &line) == NATS_OK, let line, String(cString: line).hasPrefix("503") {
       return finish(number, .failure(EventWaitError.nobodyAnswers))
     }
-    if natsMsgHeader_Get(message, failureKey, &line) == NATS_OK, let line {
+    if natsMsgHeader_Get(message, failureKey.bytes, &line) == NATS_OK, let line {
       return finish(
         number, .failure(NATSBridgeError(.answerFailed, "The answerer on another machine: \(String(cString: line)).")))
     }
@@ -47,7 +48,8 @@ final class PendingRequests: Sendable {
 }
 
 /// In a reply that is no answer: why not.
-private let failureKey = "EventCore-Failure"
+private let failureKey: StaticString = "EventCore-Failure"
+private let statusKey: StaticString = "Status"
 
 extension Link {
   // The caller waits for nobody: it may be the thread that dispatches, at the end of an event.
@@ -61,8 +63,8 @@ extension Link {
   }
 
   private func write(_ body: Data, to subject: String) {
-    let status = body.withUnsafeBytes {
-      natsConnection_Publish(connection, subject, $0.baseAddress, Int32(clamping: $0.count))
+    let status = subject.withCString { subject in
+      body.withUnsafeBytes { natsConnection_Publish(connection, subject, $0.baseAddress, Int32(clamping: $0.count)) }
     }
     // Whoever waits for it would wait until it is too late.
     guard status == NATS_MAX_PAYLOAD else { return }
@@ -77,14 +79,14 @@ extension Link {
   }
 
   /// The same as the server's word that nobody has subscribed.
-  func sendNobody(_ subject: String) { send(subject, header: "Status", "503") }
+  func sendNobody(_ subject: String) { send(subject, header: statusKey, "503") }
 
-  private func send(_ subject: String, header: String, _ line: String) {
+  private func send(_ subject: String, header: StaticString, _ line: String) {
     enqueue { link in
       var message: OpaquePointer?
       guard natsMsg_Create(&message, subject, nil, nil, 0) == NATS_OK else { return }
-      defer { natsMsg_Destroy(message) }
-      natsMsgHeader_Set(message, header, line)
+      defer { message.map(SpentMessages.shared.add) }
+      natsMsgHeader_Set(message, header.bytes, line)
       natsConnection_PublishMsg(link.connection, message)
     }
   }
