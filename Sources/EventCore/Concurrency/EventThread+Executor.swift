@@ -19,18 +19,19 @@ extension EventThread: SerialExecutor, TaskExecutor {
   /// weakly, since the actor keeps the thread, and the thread its callbacks. A task prefers the thread by
   /// `Task(executorPreference: thread) { … }`.
   ///
-  /// **Threads**: any. **Order**: a job is an event that was queued with normal priority (D1, D2). Jobs that the thread
-  /// has not run when it ends, and later ones, run on a serial queue after its end, so that no task waits for ever.
-  public final func enqueue(_ job: consuming ExecutorJob) { post(UnownedJob(job)) }
+  /// **Threads**: any. **Order**: a job is an event that was queued with normal priority (D1, D2). A call from one
+  /// actor of the thread to another is no job, and lets no event in between. Jobs that the thread has not run when it
+  /// ends, and later ones, run on a serial queue after its end, so that no task waits for ever.
+  public final func enqueue(_ job: consuming ExecutorJob) { consumer.post(UnownedJob(job), fromTask: true) }
 
-  /// The thread as the executor of an actor. The actor keeps the thread.
-  public final func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+  /// What an actor names as its executor, to run on the thread. The actor keeps the thread.
+  ///
+  /// `UnownedSerialExecutor(ordinary: thread)` is right as well, but takes a job for each call from actor to actor.
+  public final func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: consumer) }
 
   /// Traps unless it is called on the thread, for `assumeIsolated`.
-  public final func checkIsolated() { requireCurrent() }
+  public final func checkIsolated() { consumer.checkIsolated() }
 
   /// Whether the caller is on the thread.
-  public final func isIsolatingCurrentContext() -> Bool? { isCurrent }
+  public final func isIsolatingCurrentContext() -> Bool? { consumer.isIsolatingCurrentContext() }
 }
-
-extension EventThread: ConsumerExecutor {}

@@ -33,8 +33,11 @@ final class Consumer: @unchecked Sendable {
   let pump: ConsumerPump?
   /// The router for events that are sent to this consumer alone.
   let direct: any RouterCore
-  /// Whether `post` has registered its handler.
+  /// Whether the handler for jobs is registered; then there are `jobs`, too.
   let hasJobHandler = Guarded(false)
+  let jobs = LazyReference<ConsumerJobs>()
+  /// What tasks prefer, to run where the handlers run. Written before others know the consumer.
+  var taskExecutor: UnownedTaskExecutor?
   /// The number of the consumer's thread, unique among running threads; 0 before the start, and while
   /// nobody pumps or borrows the consumer.
   private let thread = Atomic<UInt>(0)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// An event that carries a closure, to run it where a consumer's handlers run.
-struct ConsumerJob: Eventable {
-  let body: @Sendable () -> Void
+/// An event for a consumer itself: something to run where its handlers run.
+enum ConsumerJob: Eventable {
+  case closure(@Sendable () -> Void)
+  /// A job of Swift's runtime, which is never dropped: `EventTypeActions.consumerJobs` passes it on. `fromTask`: by
+  /// way of the task executor.
+  case executor(UnownedJob, fromTask: Bool)
 }

@@ -25,6 +25,7 @@ public final class EventPumpPlace: Sendable {
   init(_ consumer: Consumer, _ source: any AnyObject & Sendable) {
     self.consumer = consumer
     self.source = source
+    consumer.taskExecutor = UnownedTaskExecutor(ordinary: self)
   }
 }
 
@@ -34,16 +35,14 @@ extension EventPumpPlace: SerialExecutor, TaskExecutor {
   /// `nonisolated var unownedExecutor: UnownedSerialExecutor { place.asUnownedSerialExecutor() }`.
   ///
   /// **Threads**, **Order**: as for ``EventThread/enqueue(_:)``.
-  public func enqueue(_ job: consuming ExecutorJob) { post(UnownedJob(job)) }
+  public func enqueue(_ job: consuming ExecutorJob) { consumer.post(UnownedJob(job), fromTask: true) }
 
-  /// The place as the executor of an actor. The actor keeps the place, and the loop the pump.
-  public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+  /// What an actor names as its executor, to run inside the frame. The actor keeps the place, and the loop the pump.
+  public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: consumer) }
 
   /// Traps unless it is called inside a run of the pump, for `assumeIsolated`.
-  public func checkIsolated() { requireCurrent() }
+  public func checkIsolated() { consumer.checkIsolated() }
 
   /// Whether the caller is inside a run of the pump.
-  public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+  public func isIsolatingCurrentContext() -> Bool? { consumer.isIsolatingCurrentContext() }
 }
-
-extension EventPumpPlace: ConsumerExecutor {}

@@ -245,7 +245,7 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
   }
 
   private func greet(_ newcomer: Newcomer) {
-    let job = ConsumerJob { [self] in
+    let job = ConsumerJob.closure { [self] in
       guard
         newcomer.isNew, let kept = newest(), kept.generation < newcomer.generation, kept.number > newcomer.number,
         let handler = newcomer.handler, let receiver = newcomer.receiver

@@ -122,6 +122,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   private func begin(_ membership: PoolMembership?, name: String?) {
     consumer.setOwner(self)
+    consumer.taskExecutor = UnownedTaskExecutor(ordinary: self)
     consumer.asThread { registerHandlers() }
     // The loop of a deterministic central runs it.
     guard central.serial == nil else { return }
@@ -141,6 +142,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
       capacity: mailbox, pump: pump,
       hooks: ConsumerHooks(trace: central.serial?.name("\(Self.self)"), name: "\(Self.self)"))
     consumer.setOwner(self)
+    consumer.taskExecutor = UnownedTaskExecutor(ordinary: self)
     registerHandlers()
   }
 

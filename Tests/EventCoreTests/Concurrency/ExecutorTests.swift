@@ -71,6 +71,144 @@ struct ExecutorTests {
     #expect(await counter.values == [0, 1, 2, 3])
   }
 
+  /// An actor that calls another one of its executor.
+  actor Caller {
+    let other: Counter
+    var turns = 0
+    nonisolated var unownedExecutor: UnownedSerialExecutor { other.unownedExecutor }
+
+    init(_ other: Counter) { self.other = other }
+
+    func call(_ count: Int) async {
+      // Something of its own each time, or the compiler would leave the way back out.
+      for turn in 0..<count {
+        turns += 1
+        await other.add(turn)
+      }
+      turns += 1
+    }
+    func callInATask(_ count: Int, preferring executor: (any TaskExecutor)?) async {
+      await Task(executorPreference: executor) { await self.call(count) }.value
+    }
+  }
+
+  enum Preference: CaseIterable { case none, outside, insideTheActor }
+
+  @Test("A call from one actor of a thread to another is no job", arguments: cores, Preference.allCases)
+  func inline(core: EventCentral.Core, preference: Preference) async {
+    let thread = EventThread(on: EventCentral(core: core))
+    await expectNoJobs(Caller(Counter(thread)), preference, thread) { thread.statistics.delivered }
+    await thread.drain()
+  }
+
+  @Test("A call from one actor of a pump to another is no job", arguments: cores, Preference.allCases)
+  func inlineInPump(core: EventCentral.Core, preference: Preference) async {
+    let central = EventCentral(core: core)
+    let place = await onItsThread(central)
+    await expectNoJobs(Caller(Counter(place)), preference, place) { place.consumer.statistics.delivered }
+    End().queue(on: central)
+  }
+
+  private func expectNoJobs(
+    _ caller: Caller, _ preference: Preference, _ executor: any TaskExecutor, _ jobs: () -> UInt64
+  ) async {
+    switch preference {
+    case .none: await caller.call(1_000)
+    case .outside: await Task(executorPreference: executor) { await caller.call(1_000) }.value
+    case .insideTheActor: await caller.callInATask(1_000, preferring: executor)
+    }
+    #expect(await caller.other.values == Array(0..<1_000))
+    #expect(await caller.turns == 1_001)
+    // The ways in and out, one that shows what the task prefers, and those of the lines above.
+    #expect(jobs() < 10)
+  }
+
+  @Test("The tasks of many preferences share a thread, and none is lost or out of turn", arguments: cores)
+  func mixed(core: EventCentral.Core) async {
+    let (thread, second) = (EventThread(on: EventCentral(core: core)), EventThread(on: EventCentral(core: core)))
+    let (counter, elsewhere) = (Counter(thread), Counter(second))
+    let caller = Caller(counter)
+    await withTaskGroup(of: Void.self) { group in
+      for task in 0..<30 {
+        // The third kind prefers a thread that is not the actor's.
+        group.addTask(executorPreference: [nil, thread, second][task % 3]) {
+          for value in 0..<20 {
+            await counter.add(100 * task + value)
+            await elsewhere.add(100 * task + value)
+            await caller.call(1)
+            await Task.yield()
+          }
+        }
+      }
+    }
+    let (values, others) = (await counter.values, await elsewhere.values)
+    #expect(values.count == 1_200 && others.count == 600)
+    for task in 1..<30 {
+      let expected = (0..<20).map { 100 * task + $0 }
+      #expect(values.filter { $0 / 100 == task } == expected)
+      #expect(others.filter { $0 / 100 == task } == expected)
+    }
+    #expect(await caller.turns == 1_200)
+    await thread.drain()
+    await second.drain()
+  }
+
+  @Test("D1, D2: a job of a pump is an event of normal priority", arguments: cores)
+  func orderInPump(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    let counter = Counter(pump.place)
+    pump.addEventCallback { (ping: Ping) in counter.assumeIsolated { $0.values.append(ping.number) } }
+    Ping(number: 3).queue(priority: .low, on: central)
+    Ping(number: 1).queue(on: central)
+    let task = Task { await counter.add(2) }
+    #expect(await yieldUntil { pump.eventCount == 3 })
+    Ping(number: 0).queue(priority: .high, on: central)
+    pump.run()
+    await task.value
+    // Their job runs after the pump's end.
+    pump.cancel()
+    pump.run()
+    #expect(await counter.values == [0, 1, 2, 3])
+  }
+
+  @Test("Jobs that a pump leaves run after its end, on the executor", arguments: cores)
+  func endedPump(core: EventCentral.Core) async {
+    let pump = EventPump(on: EventCentral(core: core))
+    let (place, counter) = (pump.place, Counter(pump.place))
+    let waiting = [
+      Task { await counter.add(1) }, Task(executorPreference: place) { await counter.add(2) },
+    ]
+    #expect(await yieldUntil { pump.eventCount == 2 })
+    pump.cancel()
+    pump.run()
+    for task in waiting { await task.value }
+    await Task(executorPreference: place) { await counter.add(3) }.value
+    #expect(await counter.values.sorted() == [1, 2, 3])
+    #expect(await counter.isOnExecutor())
+  }
+
+  @Test("Isolation may be assumed in callbacks, other actors, and tasks that prefer the thread", arguments: cores)
+  func assumed(core: EventCentral.Core) async {
+    let thread = EventThread(on: EventCentral(core: core))
+    let counter = Counter(thread)
+    let gate = Gate()
+    thread.addEventCallback { (ping: Ping) in
+      counter.assumeIsolated { $0.values.append(1) }
+      gate.open()
+    }
+    Ping(number: 1).queue(on: thread.central)
+    await offThePool { gate.pass() }
+    await Caller(counter).assume()
+    await Task(executorPreference: thread) { assume(counter) }.value
+    #expect(await counter.isOnExecutor())
+    #expect(await counter.values == [1, 2, 3])
+    await thread.drain()
+
+    // A task may not do so itself, but a function that it calls may.
+    func assume(_ counter: Counter) { counter.assumeIsolated { $0.values.append(3) } }
+  }
+
   @Test("A task may prefer the thread", arguments: cores)
   func task(core: EventCentral.Core) async {
     let thread = EventThread(on: EventCentral(core: core))
@@ -166,4 +304,8 @@ extension ExecutorTests.Counter {
     assertIsolated()
     return true
   }
+}
+
+extension ExecutorTests.Caller {
+  func assume() { other.assumeIsolated { $0.values.append(2) } }
 }

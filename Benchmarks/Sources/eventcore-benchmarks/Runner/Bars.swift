@@ -88,6 +88,8 @@ struct Bar: Sendable {
     .atMost(0.2, .sequenceOneToEight, .asyncStream),
     .atMost(1.5, .requestReply, .futex),
     .atMost(1, .executorJob, .actor),
+    .atMost(1, .executorCall, .actor),
+    .atMost(1, .executorTask, .actor),
     .atMost(1.2, .latestOnlyFlood, .plain),
     .atMost(nanoseconds: 40, .conflatedFlood),
     Bar(text: "conflated-flood: raw-c, ns", limit: 40) { $0.median(.conflatedFlood, .rawC) },

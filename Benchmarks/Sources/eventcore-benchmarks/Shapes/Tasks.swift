@@ -8,10 +8,13 @@ import RawCore
 //
 //     request-reply    task: pause, note the time, ask ──► listener: answers ──► task: note the time
 //     executor-job     64 tasks ──► jobs of one actor, and back
+//     executor-call    an actor ──► another one of the same executor, and back
+//     executor-task    an actor ──► 64 tasks of its own, which wait until it does
 //
 // The futex of request-reply is woken twice, once for each direction. Of the other way back, most is what Swift's
 // default executor takes to resume a task (idle-wake, async-stream). An actor of executor-job on the default executor
-// runs on the thread of the task that calls it, so nothing crosses threads.
+// runs on the thread of the task that calls it, so nothing crosses threads. In executor-call and executor-task the
+// caller is on the executor in either case: the first takes no job, and each task of the second begins as one.
 
 private struct Query: Eventable { var number: UInt64 }
 
@@ -29,6 +32,12 @@ func taskCandidates(_ scale: Scale) -> [Candidate] {
     candidate(.executorJob, .lockFree) { Jobs(scale.jobs, on: EventThread(on: EventCentral(core: .lockFree))) },
     candidate(.executorJob, .locking) { Jobs(scale.jobs, on: EventThread(on: EventCentral(core: .locking))) },
     candidate(.executorJob, .actor) { Jobs(scale.jobs, on: nil) },
+    candidate(.executorCall, .lockFree) { Calls(scale.jobs, .lockFree) { await $0.call($1, $2) } },
+    candidate(.executorCall, .locking) { Calls(scale.jobs, .locking) { await $0.call($1, $2) } },
+    candidate(.executorCall, .actor) { Calls(scale.jobs, nil) { await $0.call($1, $2) } },
+    candidate(.executorTask, .lockFree) { Calls(scale.jobs, .lockFree) { await $0.start($2) } },
+    candidate(.executorTask, .locking) { Calls(scale.jobs, .locking) { await $0.start($2) } },
+    candidate(.executorTask, .actor) { Calls(scale.jobs, nil) { await $0.start($2) } },
   ]
   if evb_has_futex() {
     all.append(candidate(.requestReply, .futex) { TwoWakes(scale.wakes) })
@@ -154,4 +163,70 @@ private final class Jobs: Trial {
   }
 
   func end() { thread?.cancel() }
+}
+
+/// What an actor does on its executor.
+private final class Calls: Trial {
+  typealias Body = @Sendable (_ actor: any Counting, _ other: any Counting, _ count: Int) async -> Void
+
+  private actor Counter: Counting {
+    private let thread: EventThread
+    var sum = 0
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    init(on thread: EventThread) { self.thread = thread }
+    func add(_ value: Int) { sum += value }
+  }
+  private actor DefaultCounter: Counting {
+    var sum = 0
+    func add(_ value: Int) { sum += value }
+  }
+
+  private let count: Int
+  private let thread: EventThread?
+  private let body: Body
+
+  init(_ count: Int, _ core: EventCentral.Core?, _ body: @escaping Body) {
+    self.count = count / tasks * tasks
+    thread = core.map { EventThread(on: EventCentral(core: $0)) }
+    self.body = body
+  }
+
+  func run() -> Double {
+    wait { [count, thread, body] in
+      func make() -> any Counting { thread.map { Counter(on: $0) } ?? DefaultCounter() }
+      let (actor, other) = (make(), make())
+      let start = evb_now()
+      await body(actor, other, count)
+      let end = evb_now()
+      let sum = await actor.sum + other.sum
+      check(sum == count, "The actors counted \(sum) of \(count).")
+      return Double(end - start) / Double(count)
+    }
+  }
+
+  func end() { thread?.cancel() }
+}
+
+private protocol Counting: Actor {
+  var sum: Int { get }
+  func add(_ value: Int)
+}
+
+extension Counting {
+  func call(_ other: any Counting, _ count: Int) async {
+    // Something of its own each time, or the compiler would leave the way back out.
+    add(0)
+    for _ in 0..<count {
+      await other.add(1)
+      add(0)
+    }
+  }
+
+  func start(_ count: Int) async {
+    for _ in 0..<(count / tasks) {
+      let started = (0..<tasks).map { _ in Task { add(1) } }
+      for task in started { await task.value }
+    }
+  }
 }
