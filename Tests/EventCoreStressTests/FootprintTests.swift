@@ -67,6 +67,13 @@ import Testing
           // At once: there is nobody else who would free it later.
           precondition(Footprint.resident() - before <= 1 << 20 || getenv("EVENTCORE_SHORT_TESTS") != nil)
         }
+        // A listener of another central, whose events are handled as those of the pump.
+        let pump = EventPump(on: EventCentral(core: .locking))
+        let other = EventCentral()
+        Footprint.makeListeners(2_000, pump, other)
+        let before = Footprint.resident()
+        Footprint.makeListeners(10_000, pump, other)
+        precondition(Footprint.resident() - before <= 2 << 20 || getenv("EVENTCORE_SHORT_TESTS") != nil)
         precondition(threadNames().isEmpty)
       }
     }
@@ -157,6 +164,14 @@ import Testing
           withExtendedLifetime(number) {}
         }
         if number % 2 == 0 { handle.remove() } else { handle.removeAndWait() }
+      }
+    }
+
+    /// Adds `count` listeners of a central to a pump and removes them.
+    static func makeListeners(_ count: Int, _ pump: EventPump, _ central: EventCentral) {
+      for _ in 0..<count {
+        FootprintTests.Ping.addListener(nil, executeOn: .pump(pump.place), on: central) { _ in }.remove()
+        pump.run()
       }
     }
 

@@ -59,7 +59,7 @@ public enum EventOverflowPolicy: Sendable, Equatable {
   /// events, jobs of actors and tasks, and what trees, and listeners of other centrals, hand over to the receiver.
   case dropOldest
   /// The dispatch waits for a place, up to a time, and is then refused. The end of the receiver ends the wait. Of
-  /// several events in one call each 64 share the time, and if one of them is refused, so are those behind it; in a
+  /// several events in one call each batch shares the time, and if one of them is refused, so are those behind it; in a
   /// balanced pool the lock-free core gives the time to each thread's share of them.
   ///
   /// This is the one policy under which a dispatch waits (D5), and while it does, it reaches no further receiver; a

@@ -179,16 +179,22 @@ final class HandlerRegistry: @unchecked Sendable {
     if receiver.liveCount > 0 { publish(receiver) }
   }
 
+  /// Where a receiver is subscribed. Jobs are for this consumer alone, and it may also hear the router of another one,
+  /// whose jobs are not its own.
+  private func routes(of receiver: Receiver) -> any RouteRegistry {
+    receiver.isUnbounded ? consumer.direct : routes
+  }
+
   /// Subscribes the receiver with its generation, and with whether it needs the time.
   private func publish(_ receiver: Receiver) {
-    routes.subscribe(
+    routes(of: receiver).subscribe(
       receiver.key, receiver.subscription, generation: receiver.generation,
       timed: receiver.timedCount > 0)
   }
 
   /// Unsubscribes the receiver.
   private func retract(_ receiver: Receiver) {
-    routes.unsubscribe(receiver.key, receiver.subscription)
+    routes(of: receiver).unsubscribe(receiver.key, receiver.subscription)
     consumer.hooks.shared?.leave(receiver)
   }
 

@@ -33,6 +33,14 @@ extension EventCentral {
       #endif
     }
 
+    /// Frees what the C core has retired, if loops are all that would, whichever central they are of. At the beginning
+    /// of their runs.
+    static func reclaim() {
+      #if URCU
+        LockFreeReclaimer.reclaim()
+      #endif
+    }
+
     /// Has the calling thread forget where it counts, before that memory goes.
     func forgetTallies() {
       #if URCU
@@ -66,8 +74,6 @@ struct CoreParts: Sendable {
   let barrier: @Sendable () -> Bool
   /// Makes memory for so many events that the calling thread will dispatch.
   let reserve: @Sendable (Int) -> Void
-  /// Frees what the core has retired, if loops are all that would. At the beginning of their runs.
-  let reclaim: @Sendable () -> Void
   /// With the clock that events bear the time of; nil for the system's.
   let makeRouter: @Sendable (CentralClock?) -> any RouterCore
   /// The pump drives the consumer, if it has no thread of its own.
@@ -82,7 +88,6 @@ struct CoreParts: Sendable {
     barrier: { false },
     // An event lies in its receiver's lanes, which keep the length that they have grown to.
     reserve: { _ in },
-    reclaim: {},
     makeRouter: { LockingRouter($0) },
     makeMailbox: { LockingMailbox($1, $2, $3) },
     makeSharedMailbox: { LockingSharedMailbox($0) },
@@ -94,7 +99,6 @@ struct CoreParts: Sendable {
     fileprivate static let lockFree = CoreParts(
       barrier: { lockFreeBarrier() },
       reserve: { lockFreeReserve($0) },
-      reclaim: { LockFreeReclaimer.reclaim() },
       makeRouter: { LockFreeRouter($0) },
       makeMailbox: { LockFreeMailbox($0, $1, $2, $3) },
       makeSharedMailbox: { LockFreeSharedMailbox($0) },

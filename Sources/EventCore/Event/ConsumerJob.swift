@@ -4,7 +4,7 @@
 /// An event for a consumer itself: something to run where its handlers run.
 enum ConsumerJob: Eventable {
   case closure(@Sendable () -> Void)
-  /// A job of Swift's runtime, which is never dropped: `EventTypeActions.consumerJobs` passes it on. `fromTask`: by
+  /// A job of Swift's runtime, which is never dropped: `Consumer.jobActions` passes it on. `fromTask`: by
   /// way of the task executor.
   case executor(UnownedJob, fromTask: Bool)
 }

@@ -118,7 +118,7 @@ final class SerialLoop: TimerLoop, Sendable {
   /// events were handled.
   func run(limit: Int = .max, until isDone: () -> Bool = { false }) -> Int {
     enter()
-    timers.basis.core.parts.reclaim()
+    EventCentral.Core.reclaim()
     defer { state.withLock { $0.thread = 0 } }
     var handled = 0
     while handled < limit, !isDone() {

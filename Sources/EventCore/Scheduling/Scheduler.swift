@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// Lock order: `alarm` or `loops`, then the core's heap. Neither is held while timers fire.
 final class Scheduler: Sendable {
-  let basis: CentralBasis
+  private let basis: CentralBasis
   private let made = LazyReference<Made>()
   /// Held while the core is made, so that only one thread is started. No other lock is taken within it.
   private let making = Guarded(())

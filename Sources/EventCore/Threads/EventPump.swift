@@ -19,8 +19,8 @@
 /// come from anywhere: dispatching goes through the central.
 ///
 /// While a program has pumps alone, EventCore has no thread in it: what the lock-free core keeps until no thread reads it
-/// any more is freed at the beginning of the runs. Once there is an event thread, a pool, or a listener elsewhere, a
-/// thread of the core's frees it, which runs no callback.
+/// any more is freed at the beginning of the runs. Once there is another receiver (an event thread, a pool, a listener
+/// elsewhere, a sequence, a type whose newest event is kept), a thread of the core's frees it, which runs no callback.
 ///
 /// It ends with its last reference (D9) or with ``cancel()``. A closure that retains the pump keeps it alive
 /// until then.
@@ -138,7 +138,7 @@ public final class EventPump {
       """)
     let before = consumer.handled
     driver.willRun()
-    central.basis.core.parts.reclaim()
+    EventCentral.Core.reclaim()
     let result = pump.run(consumer, limit: limit, until: deadline, timers: driver.timers)
     guard let result else { refuseSecondRun() }
     let handled = Int(consumer.handled &- before)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Dispatch
 import EventCoreTestSupport
 import Testing
 
@@ -279,6 +280,43 @@ struct ExecutorTests {
     #expect(await counter.isOnMain())
     thread.cancel()
     #expect(await counter.isOnMain())
+  }
+
+  /// A listener on a queue, which hears what is sent to the source alone, and accepts jobs, since it is greeted.
+  private func listenElsewhere(_ source: some EventListenable) -> any EventListenerHandling {
+    Ping.addListener(nil, executeOn: .dispatchQueue(DispatchQueue(label: "elsewhere")), on: source) { _ in }
+  }
+
+  @Test("D4: the jobs of a thread are its alone, whoever listens on it", arguments: cores)
+  func jobsOfThread(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    Ping.keepNewest(on: central)
+    Ping(number: 1).queue(on: central)
+    let thread = EventThread(on: central)
+    let elsewhere = listenElsewhere(thread)
+    let counter = Counter(thread)
+    for value in 0..<500 { await counter.add(value) }
+    #expect(await counter.values == Array(0..<500))
+    elsewhere.remove()
+  }
+
+  @Test("D4: the jobs and the greetings of a pump are its alone, whoever listens on its place", arguments: cores)
+  func jobsOfPump(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    Ping.keepNewest(on: central)
+    Ping(number: 1).queue(on: central)
+    let place = await onItsThread(central)
+    let elsewhere = listenElsewhere(place)
+    let log = Log<UInt>()
+    let listener = Ping.addListener(nil, executeOn: .pump(place), on: place) { _ in log.append(currentThread()) }
+    let counter = Counter(place)
+    for value in 0..<500 { await counter.add(value) }
+    await counter.threads(log)
+    #expect(await counter.values == Array(0..<500))
+    #expect(log.entries.count == 2 && Set(log.entries).count == 1, "The greeting, and the actor's thread.")
+    elsewhere.remove()
+    listener.remove()
+    End().queue(on: central)
   }
 
   @Test("A pump has one place")

@@ -27,12 +27,13 @@
       evc_reclaimer_start()
     }
 
-    /// The consumer's mailbox has been released. After the last loop nobody else would free it.
+    /// The consumer's mailbox has been released. Loops that do not run free nothing, so the end of any of them does;
+    /// after the last one nobody else would.
     static func removeLoop() {
-      guard loops.subtract(1, ordering: .relaxed).newValue == 0 else { return }
-      reclaim(for: .max)
+      let isLast = loops.subtract(1, ordering: .relaxed).newValue == 0
+      reclaim(for: isLast ? .max : budget)
       // What the first one freed may have retired something.
-      reclaim(for: .max)
+      if isLast { reclaim(for: .max) }
     }
 
     /// At the beginning of a run.

@@ -8,8 +8,8 @@ final class LockingBound: @unchecked Sendable {
   let policy: EventOverflowPolicy
   /// Records that wait, without tokens and without those of unbounded subscriptions.
   private var waiting = 0
-  /// These, of which nothing is displaced.
-  var placeless = 0
+  /// These, of which nothing is displaced, in each lane.
+  var placeless = Array(repeating: 0, count: Lane.count)
   private(set) var counts = OverflowCounts()
   /// How many threads wait for a place, and what they wait on.
   private var blocked = 0
@@ -40,7 +40,7 @@ final class LockingBound: @unchecked Sendable {
   }
 
   func didTake(_ record: LockingRecord) {
-    guard record.hasPlace else { return placeless -= 1 }
+    guard record.hasPlace else { return placeless[record.lane] -= 1 }
     waiting -= 1
     if blocked > 0 { monitor.wake() }
   }
@@ -106,7 +106,7 @@ extension LockingInbox {
   /// Takes the first record of a lane that has no place, if the others of the lane may be displaced: on the other core,
   /// where those wait apart, it comes before them. Nil if there is none. Locked.
   func takeWithoutPlace(of lane: Int, into buffer: inout LockingLane) -> LockingRecord? {
-    guard let bound, bound.policy == .dropOldest, bound.placeless > 0 else { return nil }
+    guard let bound, bound.policy == .dropOldest, bound.placeless[lane] > 0 else { return nil }
     guard let record = lanes[lane].pointee.removeFirst(where: { !$0.hasPlace }) else { return nil }
     defer { record.address.deallocate() }
     return buffer.hold(record)

@@ -139,7 +139,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
         fate = findPlace(for: record, bound, &post, &victim)
         bound.count(fate)
       } else {
-        bound.placeless += 1
+        bound.placeless[record.lane] += 1
       }
     }
     let isHere = fate == .accepted || fate == .displacing
