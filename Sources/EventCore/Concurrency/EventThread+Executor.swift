@@ -24,8 +24,9 @@ extension EventThread: SerialExecutor, TaskExecutor {
   /// ends, and later ones, run on a serial queue after its end, so that no task waits for ever.
   public final func enqueue(_ job: consuming ExecutorJob) { consumer.post(UnownedJob(job), fromTask: true) }
 
-  /// What an actor names as its executor, to run on the thread. The actor keeps the thread.
+  /// What an actor names as its executor, to run on the thread.
   ///
+  /// **Threads**: any. **Ownership**: the actor keeps the thread. **Complexity**:
   /// `UnownedSerialExecutor(ordinary: thread)` is right as well, but takes a job for each call from actor to actor.
   public final func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: consumer) }
 

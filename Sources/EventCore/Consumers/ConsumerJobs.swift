@@ -8,9 +8,9 @@ import Synchronization
 /// A job that comes by way of an actor does not tell, so that is a guess, which begins with no. A wrong one costs a job
 /// and nothing else. It shows: the runtime then posts the very job that is running, to the executor on which it runs;
 /// so from there on the guess for this task is the other one.
-///
-/// Synchronization: `running` is written by the consumer's thread and read by any; the rest is that thread's alone.
 final class ConsumerJobs: @unchecked Sendable {
+  // `running` is atomic; the rest is the consumer's thread's alone, which `isRunning` tells from others.
+
   /// The address of the job that is running, or 0. Relaxed: who finds its own job there also asks whether it is on the
   /// consumer's thread.
   private let running = Atomic<UInt>(0)

@@ -37,7 +37,9 @@ extension EventPumpPlace: SerialExecutor, TaskExecutor {
   /// **Threads**, **Order**: as for ``EventThread/enqueue(_:)``.
   public func enqueue(_ job: consuming ExecutorJob) { consumer.post(UnownedJob(job), fromTask: true) }
 
-  /// What an actor names as its executor, to run inside the frame. The actor keeps the place, and the loop the pump.
+  /// What an actor names as its executor, to run inside the frame.
+  ///
+  /// **Threads**: any. **Ownership**: the actor keeps the place, and the loop the pump.
   public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: consumer) }
 
   /// Traps unless it is called inside a run of the pump, for `assumeIsolated`.

@@ -118,8 +118,8 @@ final class SerialLoop: TimerLoop, Sendable {
   /// events were handled.
   func run(limit: Int = .max, until isDone: () -> Bool = { false }) -> Int {
     enter()
-    EventCentral.Core.reclaim()
     defer { state.withLock { $0.thread = 0 } }
+    EventCentral.Core.reclaim()
     var handled = 0
     while handled < limit, !isDone() {
       timers.runDue()

@@ -17,7 +17,7 @@ extension EventPumpPlace: EventListenable {
   /// The listeners that are registered `on:` this place. They get what is dispatched on the pump's central and what is
   /// sent to the pump alone; with `.listenerThread` they are called inside the pump's runs. They end with the pump.
   ///
-  /// **Threads**: any. It is made at its first use.
+  /// **Threads**: any. It is made at its first use. **Ownership**: the place's.
   public var listener: EventListener {
     pumpSource.ownListener.value(or: { [self] in
       EventListener(on: pumpSource.central, direct: pumpSource.direct, of: consumer)
@@ -30,6 +30,6 @@ extension EventPumpPlace: EventListenable {
     pumpSource.ownListener.end()
   }
 
-  // A pump makes its place with one.
-  private var pumpSource: PumpSource { source as! PumpSource }
+  // A pump, which alone makes places, makes each with one.
+  private var pumpSource: PumpSource { unsafeDowncast(source, to: PumpSource.self) }
 }

@@ -274,6 +274,7 @@ struct ConflationTests {
   @Test("a pump, a listener in each place, and an event method may ask for it", arguments: cores)
   func otherPlaces(core: EventCentral.Core) {
     final class Receiver: EventThread, @unchecked Sendable {
+      // The log has a lock, and the method is registered by the thread itself.
       let log = Log<Int>()
       @EventMethod<Receiver, Moved>(interestedIn: .latestPerKey)
       private var onMoved = { (self, event, _, _) in self.log.append(event.number) }

@@ -42,6 +42,7 @@ struct EventPumpTrapTests {
     let isLocking = core == .locking
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       [isLocking = isLocking as Bool] in
+      // On two threads at once: that is the mistake which has to trap.
       nonisolated(unsafe) let pump = EventPumpTrapTests.pump(isLocking)
       let (entered, never) = (Gate(), Gate())
       pump.addEventCallback { (_: Ping) in
