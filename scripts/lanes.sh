@@ -17,18 +17,18 @@ if [ -z "${LANE_LOGS:-}" ]; then
 fi
 
 step() { # NAME COMMAND...
-  local name=$1 log=$LANE_LOGS/${LANE:=first}.log began=$SECONDS status
+  local name=$1 log=$LANE_LOGS/${LANE:=first}.log TIMEFORMAT='%0R s, of processor time %0U s + %0S s' took status
   shift
   # Not `||`, in which a function of several commands would go on after one that fails.
   set +e
-  (set -e; "$@") >"$log" 2>&1 </dev/null
+  took=$({ time { (set -e; "$@") >"$log" 2>&1 </dev/null; }; } 2>&1; exit $?)
   status=$?
   set -e
   {
     flock 9
     # A lane may end in the moment in which another has failed: the failure is the last that is said.
     [ ! -e "$LANE_LOGS/failed" ] || exit 1
-    printf '\n=== %s: %s (%s s, ended after %s s)\n' "$LANE" "$name" "$((SECONDS - began))" "$SECONDS"
+    printf '\n=== %s: %s (%s; ended after %s s)\n' "$LANE" "$name" "$took" "$SECONDS"
     cat "$log"
     [ "$status" -eq 0 ] || { touch "$LANE_LOGS/failed"; printf '\n=== failed: %s\n' "$name"; exit "$status"; }
   } 9>"$LANE_LOGS/lock"
