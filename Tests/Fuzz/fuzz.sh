@@ -5,7 +5,7 @@
 # Fuzzes the C interface: calls.c says how, and what must hold. Needs clang with libFuzzer.
 #
 #   Tests/Fuzz/fuzz.sh [SECONDS] [FILE...]     a minute; with files, those that a run has left are run again
-#   Tests/Fuzz/fuzz.sh 1000000x                so many inputs, however busy the machine is: about a minute's
+#   Tests/Fuzz/fuzz.sh 300000x                 so many inputs, however busy the machine is: about a minute's
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 case ${1:-60} in
