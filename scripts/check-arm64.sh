@@ -3,7 +3,8 @@
 # Copyright the EventCore authors
 #
 # Compiles the C core for arm64 and runs its suite and the C program under emulation, with pages of 4 KiB, and the
-# program with 16 and 64 KiB. On Debian and its kin; installs the compiler, the emulator and liburcu (needs root).
+# program with 16 and 64 KiB. On Debian and its kin; installs the compiler, the emulator and liburcu (needs root), and
+# does no more with --install.
 #
 # What this shows: that it compiles there, calls the system rightly, and assumes nothing of x86 that the compiler or
 # an assertion would find. What it does not show is weak memory: what is emulated runs in this machine's order. That
@@ -32,6 +33,7 @@ if ! has_all; then
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user liburcu-dev liburcu-dev:arm64 >/dev/null
   has_all || fail "apt-get has not installed what it was asked for"
 fi
+[ "${1:-}" != --install ] || exit 0
 
 build=.build-arm64
 mkdir -p "$build/core" "$build/suite"

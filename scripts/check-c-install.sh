@@ -7,7 +7,7 @@
 # library, the static one and the amalgamation. Under valgrind nothing is left after evc_shutdown; a plug-in can be
 # unloaded; the library exports the functions of its headers, and nothing else; and an idle program has no thread.
 #
-# On Debian and its kin installs what is missing (needs root).
+# On Debian and its kin installs what is missing (needs root), and does no more with --install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,6 +24,7 @@ if [ "${#missing[@]}" -gt 0 ]; then
   "${root[@]}" apt-get update -qq
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
+[ "${1:-}" != --install ] || exit 0
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -16,9 +16,7 @@ docc=$(command -v docc || true)
 
 . scripts/traits.sh
 modules=(EventCore EventCoreRecording EventCoreTesting EventDrivenSwift EventsTree Coordinate "${server_modules[@]}")
-for module in "${modules[@]}"; do
-  swift build "${all_traits[@]}" --target "$module" >/dev/null
-done
+swift build "${all_traits[@]}" >/dev/null
 built=$(swift build "${all_traits[@]}" --show-bin-path)
 target=$(swiftc -print-target-info | sed -n 's/^ *"triple": "\(.*\)",$/\1/p' | head -1)
 work=.build/documentation

@@ -22,14 +22,11 @@ extract() { # TREE FOLDER
   local tree=$1 folder=$2 traits=() built target module
   # So has it fewer traits.
   [ ! -d "$tree/Sources/EventCoreMetrics" ] || traits=("${all_traits[@]}")
-  for module in "${modules[@]}"; do
-    [ -d "$tree/Sources/$module" ] || continue   # An older tree has fewer modules.
-    swift build --package-path "$tree" "${traits[@]}" --target "$module" >/dev/null
-  done
+  swift build --package-path "$tree" "${traits[@]}" >/dev/null
   built=$(swift build --package-path "$tree" "${traits[@]}" --show-bin-path)
   target=$(swiftc -print-target-info | sed -n 's/^ *"triple": "\(.*\)",$/\1/p' | head -1)
   for module in "${modules[@]}"; do
-    [ -d "$tree/Sources/$module" ] || continue
+    [ -d "$tree/Sources/$module" ] || continue   # An older tree has fewer modules.
     mkdir -p "$folder/$module"
     swift symbolgraph-extract -module-name "$module" -target "$target" -minimum-access-level public \
       -skip-synthesized-members -output-dir "$folder/$module" -I "$built/Modules" -I "$tree/include" \

@@ -28,7 +28,7 @@ import Testing
           // The first threads leave what the process keeps for good.
           Footprint.makeThreads(50, core)
           let before = Footprint.resident()
-          Footprint.makeThreads(2_000, core)
+          Footprint.makeThreads(2_000 / Footprint.less, core)
           Footprint.expect(atMost: 24 << 20, above: before, "2,000 event threads on \(core)")
         }
       }
@@ -47,7 +47,7 @@ import Testing
           thread.queueEvent(Ping())
           Footprint.makeCallbacks(3_000, thread)
           let before = Footprint.resident()
-          Footprint.makeCallbacks(30_000, thread)
+          Footprint.makeCallbacks(30_000 / Footprint.less, thread)
           Footprint.expect(atMost: 1 << 20, above: before, "30,000 callbacks on \(core)")
           thread.cancel()
           thread.join()
@@ -63,7 +63,7 @@ import Testing
           let pump = EventPump(on: central)
           Footprint.makeCallbacks(3_000, pump)
           let before = Footprint.resident()
-          Footprint.makeCallbacks(30_000, pump)
+          Footprint.makeCallbacks(30_000 / Footprint.less, pump)
           // At once: there is nobody else who would free it later.
           precondition(Footprint.resident() - before <= 1 << 20 || getenv("EVENTCORE_SHORT_TESTS") != nil)
         }
@@ -72,7 +72,7 @@ import Testing
         let other = EventCentral()
         Footprint.makeListeners(2_000, pump, other)
         let before = Footprint.resident()
-        Footprint.makeListeners(10_000, pump, other)
+        Footprint.makeListeners(10_000 / Footprint.less, pump, other)
         precondition(Footprint.resident() - before <= 2 << 20 || getenv("EVENTCORE_SHORT_TESTS") != nil)
         precondition(threadNames().isEmpty)
       }
@@ -85,7 +85,7 @@ import Testing
       let start = clock.now
       // Two receivers and two producers at a time, each on a thread of its own, which ends.
       onThreads(2) { _ in
-        for number in 0..<5_000 {
+        for number in 0..<5_000 / Footprint.less {
           let receiver = Receiver(on: central)
           onThreads(1) { _ in
             Ping(number: number).queue(on: central)
@@ -104,6 +104,9 @@ import Testing
     /// The address sanitizer keeps up to 256 MB that were freed, to find later uses, and the thread
     /// sanitizer has memory of its own. The runs of both set this variable.
     static var isSanitized: Bool { getenv("EVENTCORE_SHORT_TESTS") != nil }
+
+    /// How many times less a test does there, where its memory is not judged, and each step costs ten times as much.
+    static var less: Int { isSanitized ? 10 : 1 }
 
     /// Bytes in physical memory, without what the system's allocator keeps for the next time.
     static func resident() -> Int {

@@ -5,9 +5,13 @@
 # Fuzzes the C interface: calls.c says how, and what must hold. Needs clang with libFuzzer.
 #
 #   Tests/Fuzz/fuzz.sh [SECONDS] [FILE...]     a minute; with files, those that a run has left are run again
+#   Tests/Fuzz/fuzz.sh 300000x                 so many inputs, however busy the machine is: about a minute's
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-seconds=${1:-60}
+case ${1:-60} in
+  *x) limit=-runs=${1%x} ;;
+  *) limit=-max_total_time=${1:-60} ;;
+esac
 shift || true
 
 work=.build/fuzz
@@ -18,7 +22,7 @@ clang -fuse-ld=lld -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sa
 if [ $# -gt 0 ]; then
   exec "$work/calls" "$@"
 fi
-if ! "$work/calls" -max_total_time="$seconds" -max_len=2048 -len_control=0 -timeout=20 -artifact_prefix="$work/" \
+if ! "$work/calls" "$limit" -max_len=2048 -len_control=0 -timeout=20 -artifact_prefix="$work/" \
   -print_final_stats=1 "$work/corpus" >"$work/log" 2>&1; then
   grep -E "ERROR|does not hold|#[0-9]+ |Test unit" "$work/log" | head -40
   exit 1

@@ -72,7 +72,7 @@ struct TreeShapeTests {
   @Test(
     "a chain of 1,000,000 nodes raises, propagates, is written down and freed", arguments: cores)
   func longChain(core: EventCentral.Core) {
-    let count = 1_000_000
+    let count = deepChain
     let lifetime = Lifetime()
     do {
       var leaf = EventNode(core: core)

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+extension EventSequenceTests {
+  @Test("next(where:) returns the first event that fits", arguments: cores)
+  func next(core: EventCentral.Core) async throws {
+    let central = EventCentral(core: core)
+    let task = Task { try await Ping.next(on: central, where: { $0.number > 2 }) }
+    var number = 0
+    while Ping(number: number).queue(on: central) == 0 { await Task.yield() }
+    while Ping(number: number).queue(on: central) == 1 { number += 1 }
+    #expect(try await task.value.number == 3)
+  }
+
+  @Test("next(within:) throws when the time of the central's clock is over", arguments: cores)
+  func timeout(core: EventCentral.Core) async throws {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock)
+    let task = Task { try await Ping.next(on: central, within: .seconds(3)) }
+    #expect(await yieldUntil { central.scheduleStatistics.pending == 1 })
+    clock.advance(by: .seconds(2))
+    #expect(central.scheduleStatistics.pending == 1)
+    clock.advance(by: .seconds(1))
+    // Counted before it is set: one that was set late is due now.
+    #expect(
+      await yieldUntil {
+        clock.advance(by: .zero)
+        return central.scheduleStatistics.pending == 0
+      })
+    await #expect(throws: EventWaitError.timedOut(.seconds(3))) { try await task.value }
+    #expect(Ping().queue(on: central) == 0)
+    // One that was in time leaves no timer.
+    let other = Task { try await Ping.next(on: central, within: .seconds(3)) }
+    while Ping().queue(on: central) == 0 { await Task.yield() }
+    _ = try await other.value
+    #expect(central.scheduleStatistics.pending == 0)
+  }
+
+  @Test("next() throws when its task is cancelled, and when its source ends", arguments: cores)
+  func nextEnds(core: EventCentral.Core) async throws {
+    let central = EventCentral(core: core)
+    let task = Task { try await Ping.next(on: central) }
+    #expect(await yieldUntil { central.listener.listenerCount == 1 })
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    let other = Task { try await Ping.next(on: central) }
+    #expect(await yieldUntil { central.listener.listenerCount == 1 })
+    central.listener.end()
+    await #expect(throws: EventWaitError.sourceEnded) { try await other.value }
+  }
+
+  @Test("A wait ends at its limit, or when it is cancelled, while other events come without end", arguments: cores)
+  func flood(core: EventCentral.Core) async throws {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock)
+    let isOver = Latch()
+    runThread { while !isOver.isOpen { Ping().queue(on: central) } }
+    let late = Task { try await Ping.next(on: central, where: { _ in false }, within: .seconds(3)) }
+    #expect(await yieldUntil { central.scheduleStatistics.pending == 1 })
+    clock.advance(by: .seconds(3))
+    #expect(
+      await yieldUntil {
+        clock.advance(by: .zero)
+        return central.scheduleStatistics.pending == 0
+      })
+    await #expect(throws: EventWaitError.timedOut(.seconds(3))) { try await late.value }
+
+    let (entered, predicate) = (Latch(), Latch())
+    let cancelled = Task {
+      try await Ping.next(on: central) { _ in
+        predicate.open()
+        return false
+      }
+    }
+    await predicate.opened()
+    cancelled.cancel()
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+
+    let skipping = Ping.events(
+      on: central, interestedIn: .custom,
+      customFilter: { _, _, _ in
+        entered.open()
+        return false
+      })
+    let loop = Task { await skipping.reduce(0) { count, _ in count + 1 } }
+    await entered.opened()
+    loop.cancel()
+    #expect(await loop.value == 0)
+    isOver.open()
+  }
+
+  @Test("D8: a limit on the clock of a central that has ended does not let the wait go on", arguments: cores)
+  func orphan(core: EventCentral.Core) async {
+    var central: EventCentral? = EventCentral(core: core)
+    // It makes the scheduler, which a central that has none does not end.
+    Ping().scheduleQueue(after: .seconds(1_000), on: central!)
+    let listener = EventListener(on: central!)
+    let late = Task { try await Ping.next(on: listener, within: .seconds(1_000)) }
+    #expect(await yieldUntil { central!.scheduleStatistics.pending == 2 })
+    central = nil
+    await #expect(throws: EventWaitError.sourceEnded) { try await late.value }
+    await #expect(throws: EventWaitError.sourceEnded) {
+      try await Ping.next(on: listener, within: .seconds(1_000))
+    }
+  }
+}

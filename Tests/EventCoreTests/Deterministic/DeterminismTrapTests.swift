@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+@Suite("Determinism: what is refused")
+struct DeterminismTrapTests {
+  struct Number: Eventable { var value = 0 }
+  actor Keeper {
+    func listen(on world: EventCentral) { Number.addListener(nil, on: world) { _ in } }
+  }
+
+  @Test("D12: a run on a central with threads")
+  func ordinary() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let world = EventCentral()
+      world.run()
+    }
+    expectMessage(result, "make it by EventCentral(deterministic: seed)")
+  }
+
+  @Test("D12: a run, a drain and a join inside a handler")
+  func nested() async {
+    let running = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let world = EventCentral(deterministic: 1)
+      let thread = EventThread(on: world)
+      thread.addEventCallback { (_: Number) in world.run() }
+      Number().queue(on: world)
+      world.run()
+    }
+    expectMessage(running, "was called inside one of its handlers, where nothing else can run")
+    let draining = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let world = EventCentral(deterministic: 1)
+      let (thread, other) = (EventThread(on: world), EventThread(on: world))
+      thread.addEventCallback { (_: Number) in other.drain() }
+      Number().queue(on: world)
+      world.run()
+    }
+    expectMessage(draining, "was called inside one of its handlers, where nothing else can run")
+    let joining = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let world = EventCentral(deterministic: 1)
+      await offThePool { EventThread(on: world).join() }
+    }
+    expectMessage(joining, "nothing is left to run in this deterministic central")
+  }
+
+  @Test("D12: an actor, and the main queue elsewhere than on the main thread")
+  func actors() async {
+    let actor = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      await Keeper().listen(on: EventCentral(deterministic: 1))
+    }
+    expectMessage(actor, "is an actor, which runs where its executor does")
+    let main = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let world = EventCentral(deterministic: 1)
+      Number.addListener(nil, { _ in }, executeOn: .main, on: world)
+      Number().queue(on: world)
+      await offThePool { world.run() }
+    }
+    expectMessage(main, "call it on the main thread")
+  }
+
+  @Test("D12: a trace inside of a trace")
+  func traces() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let world = EventCentral(deterministic: 1)
+      _ = world.trace { _ = world.trace {} }
+    }
+    expectMessage(result, "A central has one trace at a time")
+  }
+}

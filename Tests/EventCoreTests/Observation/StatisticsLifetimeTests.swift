@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+extension StatisticsTests {
+  @Test("a receiver that has ended is remembered by its name", arguments: cores)
+  func ended(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let observation = central.observe()
+    for _ in 0..<3 {
+      let thread = EventThread(on: central, name: "guest")
+      thread.addEventCallback { (_: Step) in Echo().queue(on: central) }
+      Step().queue(on: central)
+      #expect(thread.drain())
+    }
+    // A thread frees its consumer a moment after its end.
+    #expect(waitUntil { central.statistics.receivers.allSatisfy(\.hasEnded) })
+    let statistics = central.statistics
+    #expect(statistics.receivers.map(\.name) == ["guest"])
+    #expect(statistics.handled(Step.self).delivered == 3)
+    #expect(statistics.receivers[0].mailbox.accepted == 3)
+    #expect(statistics.dispatched(Step.self) == 3)
+    // Nobody listens.
+    #expect(statistics.dispatched(Echo.self) == 0)
+    observation.end()
+  }
+
+  @Test("observations come and go while threads dispatch, and nothing is lost", arguments: cores)
+  func churn(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let threads = (0..<3).map { EventThread(on: central, name: "thread \($0)") }
+    for thread in threads { thread.addEventCallback { (_: Step) in } }
+    let always = central.observe(times: .every(7))
+    let (rounds, each) = (200, 2000)
+    onThreads(3) { index in
+      if index == 0 {
+        for _ in 0..<rounds { central.observe(times: .every(3)).end() }
+      } else {
+        for number in 0..<each { Step(number: number).queue(on: central) }
+      }
+    }
+    for thread in threads { #expect(thread.drain()) }
+    let statistics = central.statistics
+    #expect(statistics.dispatched(Step.self) == UInt64(2 * each))
+    #expect(statistics.handled(Step.self).delivered == UInt64(3 * 2 * each))
+    always.end()
+  }
+
+  @Test("observed off and on under load, no event is lost or doubled", arguments: cores)
+  func switching(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let count = Counter()
+    let thread = EventThread(on: central)
+    thread.addEventCallback { (_: Step) in count.add() }
+    onThreads(2) { index in
+      if index == 0 {
+        for _ in 0..<500 { central.observe(times: .all).end() }
+      } else {
+        for number in 0..<20_000 { Step(number: number).queue(on: central) }
+      }
+    }
+    #expect(thread.drain())
+    #expect(count.value == 20_000)
+    #expect(central.statistics.handled(Step.self).delivered <= 20_000)
+  }
+
+  @Test("a handler may begin and end observations", arguments: cores)
+  func inside(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let thread = EventThread(on: central)
+    thread.addEventCallback { (_: Step) in
+      let observation = central.observe()
+      _ = central.statistics
+      observation.end()
+    }
+    for _ in 0..<10 { Step().queue(on: central) }
+    #expect(thread.drain())
+    #expect(thread.statistics.delivered == 10)
+  }
+
+  @Test("an observation may outlive its central", arguments: cores)
+  func outliving(core: EventCentral.Core) {
+    var central: EventCentral? = EventCentral(core: core)
+    weak let gone = central
+    let observation = central?.observe()
+    central = nil
+    #expect(gone == nil)
+    observation?.end()
+  }
+}
