@@ -9,15 +9,28 @@
 #define BATCH_AHEAD 8
 
 struct evc_batch_walk {
+	/* The first payload that must not be taken without checks. Only take_carefully changes it. */
+	unsigned char *unchecked;
+	/* Constant: what take_next reads and writes. */
+	const _Atomic uint32_t *signal;
+	_Atomic uint64_t *left;
+	struct evc_batch *batch;
+	/* Constant. */
 	struct evc_mailbox *mailbox;
 	struct evc_envelope *envelope;
-	/* The first payload that must not be taken without checks. */
-	unsigned char *unchecked;
 	/* How many more may be taken; `left` is without those that need no checks. */
 	struct evc_stretch *stretch;
 	/* No more events are taken in this walk. */
 	bool is_over;
 };
+
+/* A Swift loop takes most events without a call: Sources/EventCore/Consumers/EventBatch.swift. */
+static_assert(offsetof(struct evc_batch_walk, unchecked) == 0, "see EventBatch.swift");
+static_assert(offsetof(struct evc_batch_walk, signal) == 8, "see EventBatch.swift");
+static_assert(offsetof(struct evc_batch_walk, left) == 16, "see EventBatch.swift");
+static_assert(offsetof(struct evc_batch_walk, batch) == 24, "see EventBatch.swift");
+static_assert(offsetof(struct evc_batch, payload) == 8, "see EventBatch.swift");
+static_assert(offsetof(struct evc_batch, step) == 24, "see EventBatch.swift");
 
 /*
  * Finds which events behind the one that is delivered need no checks: all but the last, on the queue `relied`. They
@@ -91,29 +104,29 @@ static __attribute__((noinline)) void *take_carefully(struct evc_batch_walk *wal
 }
 
 /*
- * Takes the next event, after the one at `payload` was delivered, and returns its payload. The first two are the walk's;
+ * Takes the next event, after the one at `payload` was delivered, and returns its payload. The others are the walk's:
  * what a loop passes of them it keeps in registers.
  */
-static inline void *take_next(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
-			      struct evc_batch_walk *walk, unsigned char *payload, int64_t step, unsigned lane)
+static inline void *take_next(struct evc_batch_walk *walk, unsigned char *payload, struct evc_batch *batch, int64_t step,
+			      const _Atomic uint32_t *signal, _Atomic uint64_t *left)
 {
 	payload += step;
 	/* C3; as in evc_mailbox_next. */
-	if (evc_unlikely(payload == walk->unchecked ||
-			 atomic_load_explicit(&mailbox->signal, memory_order_relaxed) != 0))
+	if (evc_unlikely(payload == walk->unchecked || atomic_load_explicit(signal, memory_order_relaxed) != 0))
 		return take_carefully(walk);
-	envelope->batch.payload = payload;
+	batch->payload = payload;
 	/* Another processor wrote it: fetched while the events before it are handled. */
 	__builtin_prefetch(payload + BATCH_AHEAD * step);
-	evc_mailbox_count_left(mailbox, lane, 1);
+	/* As evc_mailbox_count_left. */
+	atomic_store_explicit(left, atomic_load_explicit(left, memory_order_relaxed) + 1, memory_order_relaxed);
 	return payload;
 }
 
 void *evc_batch_next(struct evc_batch_walk *walk)
 {
-	struct evc_envelope *envelope = walk->envelope;
+	struct evc_batch *batch = walk->batch;
 
-	return take_next(walk->mailbox, envelope, walk, envelope->batch.payload, envelope->batch.step, envelope->lane);
+	return take_next(walk, batch->payload, batch, batch->step, walk->signal, walk->left);
 }
 
 /* Puts a batch back as the first of its lane, until its last event is taken. */
@@ -126,19 +139,23 @@ static void put_back(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
 	mailbox->occupied |= 1u << envelope->lane;
 }
 
-static inline void deliver_each(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
-				struct evc_batch_walk *walk)
+static inline void deliver_each(struct evc_batch_walk *walk)
 {
-	struct evc_subscription *subscription = envelope->subscription;
-	unsigned char *payload = envelope->batch.payload;
-	const int64_t step = envelope->batch.step;
-	const unsigned lane = envelope->lane;
+	/* The subscription's functions are constant, and the walk's members but one. */
+	const struct evc_envelope *envelope = walk->envelope;
+	const struct evc_subscription *subscription = envelope->subscription;
+	bool (*const deliver)(void *, void *, const struct evc_envelope *, bool) = subscription->deliver;
+	void *const context = subscription->context;
+	const _Atomic uint32_t *const signal = walk->signal;
+	_Atomic uint64_t *const left = walk->left;
+	struct evc_batch *const batch = walk->batch;
+	const int64_t step = batch->step;
+	unsigned char *payload = batch->payload;
 
 	do
-		if (!subscription->deliver(subscription->context, payload, envelope, true) &&
-		    subscription->drop != NULL)
-			subscription->drop(subscription->context, payload);
-	while ((payload = take_next(mailbox, envelope, walk, payload, step, lane)) != NULL);
+		if (!deliver(context, payload, envelope, true) && subscription->drop != NULL)
+			subscription->drop(context, payload);
+	while ((payload = take_next(walk, payload, batch, step, signal, left)) != NULL);
 }
 
 void evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
@@ -146,7 +163,10 @@ void evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope 
 {
 	struct evc_subscription *subscription = envelope->subscription;
 	struct evc_batch *batch = &envelope->batch;
-	struct evc_batch_walk walk = { mailbox, envelope, NULL, stretch, false };
+	struct evc_batch_walk walk = {
+		.signal = &mailbox->signal, .left = &mailbox->left[envelope->lane], .batch = batch,
+		.mailbox = mailbox, .envelope = envelope, .stretch = stretch
+	};
 	void *payload = batch->payload;
 
 	/* The first event is taken. */
@@ -160,7 +180,7 @@ void evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope 
 			subscription->deliver_batch(subscription->context, payload, envelope, &walk);
 		while ((payload = evc_batch_next(&walk)) != NULL);
 	else
-		deliver_each(mailbox, envelope, &walk);
+		deliver_each(&walk);
 	if (batch->payload == batch->end)
 		evc_envelope_end(envelope, true, mailbox->returns);
 }

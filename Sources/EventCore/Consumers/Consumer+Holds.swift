@@ -5,14 +5,24 @@ extension Consumer {
   /// The objects that a consumer retains at the moment. The consumer's thread only.
   @usableFromInline
   struct Held {
-    /// Whether `owner` is set; checked after each event.
-    @usableFromInline var hasOwner = false
+    /// How many events are only counted until `Consumer.lookAround`; counted down by each.
+    @usableFromInline var left = Held.events
+    /// How many events will have been taken then.
+    private var last = Held.events
     /// How many events were taken, handled or skipped.
-    @usableFromInline var taken: UInt64 = 0
+    var taken: UInt64 { last &- left }
     /// The owner, since a handler needed it; else nil.
     var owner: AnyObject?
     /// The requesters that this consumer holds over the run. Each stores its index here.
     var references: [SharedReference] = []
+
+    /// Counts anew: down to the end of the next event while there is an owner, to look at it, else to the next multiple
+    /// of `events`.
+    mutating func countDown() {
+      let taken = taken
+      left = owner != nil ? 1 : Held.events - taken % Held.events
+      last = taken + left
+    }
 
     mutating func append(_ reference: SharedReference) {
       reference.index.store(references.count, ordering: .relaxed)
@@ -90,7 +100,6 @@ extension Consumer {
   /// Releases the owner, after an event during which the last other reference to it went.
   func lookAtOwner() {
     if isKnownUniquelyReferenced(&held.pointee.owner) {
-      held.pointee.hasOwner = false
       held.pointee.owner = nil
     }
   }
@@ -105,7 +114,6 @@ extension Consumer {
   /// Lets go of everything, between two events. May free the owner, whose `deinit` closes the mailbox.
   func letGoOfAll() {
     letGoOfReferences()
-    held.pointee.hasOwner = false
     held.pointee.owner = nil
   }
 }

@@ -258,43 +258,29 @@ final class Consumer: @unchecked Sendable {
   func holdOwner() -> Unmanaged<AnyObject>? {
     if held.pointee.owner == nil {
       held.pointee.owner = owner
-      held.pointee.hasOwner = held.pointee.owner != nil
+      held.pointee.countDown()
     }
     return held.pointee.owner.map { Unmanaged.passUnretained($0) }
   }
 
   /// Ends the calls for an event, and counts it. `called`: at least one handler was called.
+  @inlinable
   @inline(__always)
   func didCall(_ called: Bool, _ counts: HandledCounts) {
     calls.didLeaveHandler()
     counts.add(to: called ? HandledCounts.delivered : HandledCounts.skipped)
-    held.pointee.taken &+= 1
-    let count = held.pointee.taken
-    if count % Upkeep.eventsBetween == 0 {
-      hooks.upkeep?(.whileBusy)
-    }
-    if held.pointee.hasOwner { lookAtOwner() }
-    if count % Held.events == 0 { letGoOfReferences() }
+    held.pointee.left &-= 1
+    if held.pointee.left == 0 { lookAround() }
   }
 
-  /// The same for `DirectHandlers`, inlined where the type of the event is known.
-  @inlinable
-  @inline(__always)
-  func didCallDirectly(_ called: Bool, _ counts: HandledCounts) {
-    calls.didLeaveHandler()
-    let count = held.pointee.taken &+ 1
-    // The periodic work is in `didCall`; `Upkeep.eventsBetween` is a multiple of `Held.events`.
-    guard called && count % Held.events != 0 && !held.pointee.hasOwner else {
-      didCallAny(called, counts)
-      return
-    }
-    held.pointee.taken = count
-    counts.add(to: HandledCounts.delivered)
-  }
-
+  /// Does what is due after some events, between two of them.
   @usableFromInline
   @inline(never)
-  func didCallAny(_ called: Bool, _ counts: HandledCounts) {
-    didCall(called, counts)
+  func lookAround() {
+    let taken = held.pointee.taken
+    if taken % Upkeep.eventsBetween == 0 { hooks.upkeep?(.whileBusy) }
+    if held.pointee.owner != nil { lookAtOwner() }
+    if taken % Held.events == 0 { letGoOfReferences() }
+    held.pointee.countDown()
   }
 }

@@ -52,11 +52,16 @@ struct DirectHandlers {
     }
   }
 
+  /// Whether there is one handler.
+  @inlinable
+  @inline(__always)
+  var isForOne: Bool { first + DirectHandlers.stride == end }
+
   /// The same for the only handler; nil if there are more.
   @inlinable
   @inline(__always)
   func only<E: Eventable>(for type: E.Type, _ receiver: Receiver) -> Unmanaged<TypedHandler<E>>? {
-    first + DirectHandlers.stride == end ? handler(at: first, for: type, receiver) : nil
+    isForOne ? handler(at: first, for: type, receiver) : nil
   }
 
   /// Calls the handler that `only` has returned.
@@ -64,7 +69,7 @@ struct DirectHandlers {
   @inline(__always)
   func call<E: Eventable>(_ handler: Unmanaged<TypedHandler<E>>, _ event: E, _ receiver: Receiver) {
     handler._withUnsafeGuaranteedRef { $0.plain(event) }
-    receiver.consumer._withUnsafeGuaranteedRef { $0.didCallDirectly(true, counts) }
+    receiver.consumer._withUnsafeGuaranteedRef { $0.didCall(true, counts) }
   }
 
   /// Calls all handlers for an event of `generation`.
@@ -79,7 +84,7 @@ struct DirectHandlers {
       handler._withUnsafeGuaranteedRef { $0.plain(event) }
       next += DirectHandlers.stride
     } while next != end
-    receiver.consumer._withUnsafeGuaranteedRef { $0.didCallDirectly(true, counts) }
+    receiver.consumer._withUnsafeGuaranteedRef { $0.didCall(true, counts) }
   }
 
   /// Calls the remaining handlers from one on that has ended, or whose requester is not held yet or is gone, and checks
@@ -90,7 +95,7 @@ struct DirectHandlers {
     from next: UnsafeRawPointer, _ event: E, _ receiver: Receiver, _ envelope: UnsafeRawPointer
   ) {
     let called = delivery(from: next, receiver, envelope).call(event)
-    receiver.consumer._withUnsafeGuaranteedRef { $0.didCallDirectly(called || next != first, counts) }
+    receiver.consumer._withUnsafeGuaranteedRef { $0.didCall(called || next != first, counts) }
   }
 
   @usableFromInline

@@ -32,11 +32,7 @@ extension EventTypeActions {
       key: key, size: size, deliver: self.deliver,
       deliverDirectly: { receiver, payload, envelope, owned, batch in
         guard let batch else { return deliver(receiver, payload, envelope, owned) }
-        var next: UnsafeMutableRawPointer? = payload
-        while let payload = next {
-          if !deliver(receiver, payload, envelope, true) { drop(payload) }
-          next = batch.next(batch.walk)
-        }
+        batch.forEach(from: payload) { if !deliver(receiver, $0, envelope, true) { drop($0) } }
         return true
       }, drop: drop)
   }

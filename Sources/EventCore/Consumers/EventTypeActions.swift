@@ -44,14 +44,6 @@ struct EventTypeActions: Sendable {
   }
 }
 
-/// The events of a batch that have not been taken yet.
-@usableFromInline
-struct EventBatch {
-  @usableFromInline let walk: OpaquePointer
-  /// Takes the next one and returns its payload; nil if another event comes first.
-  @usableFromInline let next: @convention(c) (_ walk: OpaquePointer?) -> UnsafeMutableRawPointer?
-}
-
 @inlinable
 func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
   let deliver: EventTypeActions.Deliver = { delivery, payload, owned in
@@ -123,12 +115,34 @@ func deliverBatch<E: Eventable>(
   _ type: E.Type, _ batch: EventBatch, from payload: UnsafeMutableRawPointer,
   _ envelope: UnsafeRawPointer, to receiver: Receiver
 ) {
-  var next: UnsafeMutableRawPointer? = payload
-  while let payload = next {
-    if !deliverOne(type, payload, envelope, owned: true, to: receiver) {
-      payload.assumingMemoryBound(to: E.self).deinitialize(count: 1)
+  let generation = envelope.load(fromByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+  let step = batch.step
+  var payload = payload
+  while true {
+    // The list does not change in a direct call, so that one look is enough for all that follow one another.
+    let direct = receiver.direct.pointee
+    if generation == direct.generation && direct.isForOne {
+      while let handler = direct.handler(at: direct.first, for: type, receiver) {
+        direct.call(handler, payload.assumingMemoryBound(to: E.self).move(), receiver)
+        assert(receiver.direct.pointee.first == direct.first, "The handlers of a batch have changed during an event.")
+        guard let next = batch.next(after: payload, step) else { return }
+        payload = next
+      }
     }
-    next = batch.next(batch.walk)
+    deliverOneOfBatch(type, payload, envelope, to: receiver)
+    guard let next = batch.next(after: payload, step) else { return }
+    payload = next
+  }
+}
+
+/// The rare part of `deliverBatch`.
+@inlinable
+@inline(never)
+func deliverOneOfBatch<E: Eventable>(
+  _ type: E.Type, _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, to receiver: Receiver
+) {
+  if !deliverOne(type, payload, envelope, owned: true, to: receiver) {
+    payload.assumingMemoryBound(to: E.self).deinitialize(count: 1)
   }
 }
 

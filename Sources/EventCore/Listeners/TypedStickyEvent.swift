@@ -126,11 +126,7 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
       },
       deliverDirectly: { receiver, payload, envelope, owned, batch in
         guard let batch else { return receiver.deliverAny(payload, envelope, owned: owned) }
-        var next: UnsafeMutableRawPointer? = payload
-        while let payload = next {
-          if !receiver.deliverAny(payload, envelope, owned: true) { actions.drop?(payload) }
-          next = batch.next(batch.walk)
-        }
+        batch.forEach(from: payload) { if !receiver.deliverAny($0, envelope, owned: true) { actions.drop?($0) } }
         return true
       }, drop: actions.drop)
   }

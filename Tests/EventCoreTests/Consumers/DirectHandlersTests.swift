@@ -165,4 +165,21 @@ struct DirectHandlersTests {
     }
     #expect(lifetime.waitUntilNone())
   }
+
+  @Test("each handler of a batch sees exactly what still waits and what was delivered before", arguments: cores)
+  func countsInABatch(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    let seen = Log<[Int]>()
+    pump.addEventCallback { (event: Number) in
+      seen.append([event.value, pump.eventCount, Int(pump.statistics.delivered)])
+    }
+    // More than a consumer counts at once, and more than it handles between two looks at its holds.
+    let count = 600
+    #expect((0..<count).map(Number.init).queue(on: central) == count)
+    #expect(pump.run().handled == count)
+    #expect(seen.entries == (0..<count).map { [$0, count - 1 - $0, $0] })
+    #expect(pump.statistics.delivered == UInt64(count))
+    pump.cancel()
+  }
 }

@@ -122,7 +122,7 @@
         Unmanaged<Receiver>.fromOpaque(context.unsafelyUnwrapped)._withUnsafeGuaranteedRef {
           $0.deliver(
             payload.unsafelyUnwrapped, UnsafeRawPointer(envelope.unsafelyUnwrapped),
-            EventBatch(walk: walk.unsafelyUnwrapped, next: evc_batch_next))
+            EventBatch(walk.unsafelyUnwrapped, take: evc_batch_next))
         }
       }
       if receiver.drop != nil {
