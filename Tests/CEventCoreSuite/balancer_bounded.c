@@ -214,12 +214,49 @@ static const char *displaced_of_another(void)
 	return NULL;
 }
 
+/* Events that a receiver gets past its balancer are promised to nobody, and so none of them is lost to its load. */
+static const char *displaced_without_a_promise(void)
+{
+	struct evc_mailbox_options bounded = { .size = sizeof(bounded), .capacity = 2, .overflow = EVC_OVERFLOW_DROP_OLDEST };
+	struct evc_subscription_options plain = { .size = sizeof(plain), .deliver = deliver };
+	struct evc_balancer_options options = { .size = sizeof(options) };
+	struct evc_subscription *subscription;
+	struct evc_load load = { 0 };
+	struct evc_balancer *balancer;
+	struct evc_mailbox *mailbox;
+	struct evc_router *router;
+	uint64_t value = 0;
+
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_OK(evc_mailbox_create(&bounded, &mailbox));
+	EXPECT_OK(evc_mailbox_add_subscription(mailbox, &plain, &subscription));
+	EXPECT_OK(evc_balancer_create(&options, &balancer));
+	EXPECT_OK(evc_balancer_add(balancer, subscription, 0, false, &load));
+	EXPECT_OK(evc_router_subscribe(router, 1, evc_balancer_subscription(balancer), 0, false));
+	EXPECT_OK(evc_router_subscribe(router, 2, subscription, 0, false));
+	/* Two by the balancer, which displace the two before; and two that displace these. */
+	for (unsigned round = 0; round < 2; round++)
+		for (uint64_t key = 2; key >= 1; key--)
+			for (unsigned i = 0; i < 2; i++)
+				EXPECT_OK(evc_dispatch_bytes(router, key, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value), 8,
+							     NULL));
+	EXPECT_EQUAL(evc_load_lost(&load), 2, "lost: the first two that were promised");
+	EXPECT_EQUAL(evc_load_promised(&load), 2, "promises that wait");
+	evc_router_destroy(router);
+	evc_balancer_release(balancer);
+	evc_mailbox_release(mailbox);
+	EXPECT(suite_settle(), "no grace period within the limit");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D4 bounded receivers of a balancer: the policy of the one that is chosen applies", policies },
 	{ "D4 an event that a retired receiver of a balancer drops has it look at its load", lost_when_retired },
 	{ "what user code dispatches inside of a post counts neither as the outcome's nor as the load's",
 	  dispatches_inside_of_a_post },
 	{ "what a bounded mailbox displaces is lost to the load that it was promised to", displaced_of_another },
+	{ "what a bounded mailbox displaces of events that no balancer has promised is lost to no load",
+	  displaced_without_a_promise },
 };
 SUITE_GROUP(suite_balancer_bounded, tests);
 #endif

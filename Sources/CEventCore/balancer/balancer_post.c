@@ -49,6 +49,7 @@ static void readdress(const struct evc_chain *chain, const struct evc_snapshot *
 
 	for (uint32_t i = 0; i < chain->count; i++, envelope = evc_slot_next(envelope)) {
 		envelope->subscription = entry->subscription;
+		envelope->flags |= EVC_ENVELOPE_PROMISED;
 		envelope->generation = entry->generation | (envelope->generation & EVC_GENERATION_MARK);
 		/* No subscription of the router asked for the time; the dispatch is still running (D8). */
 		if (evc_unlikely(entry->timed && envelope->time == 0))

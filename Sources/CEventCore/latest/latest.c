@@ -194,7 +194,7 @@ static inline void supersede(struct evc_envelope *envelope)
 	}
 	/* What follows is user code, whose own dispatches do not belong to this one. */
 	counts = record->overflow;
-	if (evc_likely(envelope->flags == 0)) {
+	if (evc_likely((envelope->flags & ~EVC_ENVELOPE_PROMISED) == 0)) {
 		struct evc_subscription *subscription = envelope->subscription;
 
 		/* It may dispatch: the slot must not be free before it returns. */

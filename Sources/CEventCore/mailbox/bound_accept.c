@@ -19,11 +19,12 @@ static void drop(struct evc_bound *bound, struct evc_envelope *envelope, bool is
 	struct evc_overflow_counts counts = record != NULL ? record->overflow : (struct evc_overflow_counts){ 0 };
 	/* It lives as long as the mailbox. */
 	struct evc_subscription *subscription = envelope->subscription;
+	bool was_promised = !is_new && (envelope->flags & EVC_ENVELOPE_PROMISED);
 
 	atomic_fetch_add_explicit(&bound->overflowed, 1, memory_order_relaxed);
 	/* User code, whose own dispatches are not counted here. */
 	evc_envelope_release(envelope, false);
-	if (!is_new && subscription->did_displace != NULL)
+	if (was_promised)
 		subscription->did_displace(subscription);
 	/* A thread that has never dispatched has nobody to report to. */
 	if (record == NULL)

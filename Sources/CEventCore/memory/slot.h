@@ -85,6 +85,8 @@ struct evc_envelope {
 #define EVC_ENVELOPE_BATCH 8u
 /* An event without a place in its bounded mailbox (`evc_subscription_options.unbounded`). Inside of it only. */
 #define EVC_ENVELOPE_EXEMPT 16u
+/* A balancer has promised it to its receiver (balancer/load.h). */
+#define EVC_ENVELOPE_PROMISED 32u
 
 static_assert(sizeof(struct evc_envelope) == 64, "a slot is one cache line");
 static_assert(offsetof(struct evc_envelope, bytes) == 32, "see EnvelopeLayout.swift");

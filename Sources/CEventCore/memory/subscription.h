@@ -26,8 +26,8 @@ struct evc_subscription {
 	struct evc_subscription *next;
 	bool is_shared;
 	/*
-	 * Of a balancer's receiver: told of each event that its mailbox has displaced. NULL for others. Written before
-	 * the first event of the balancer's, which comes by a snapshot that is published after it.
+	 * Of a balancer's receiver: told of each promised event that its mailbox has displaced. Written before the first of
+	 * them, which comes by a snapshot that is published after it.
 	 */
 	void (*did_displace)(struct evc_subscription *subscription);
 	struct evc_load *load;
