@@ -6,12 +6,12 @@ import Synchronization
 /// The receivers of one key at one moment. Immutable.
 final class LockingSnapshot: @unchecked Sendable {
   struct Entry {
+    /// The load of a pool's thread; nil in a router. The first field, for `LockingBalancer.choose`.
+    let load: EventLoad?
     let subscription: Unmanaged<LockingSubscription>
     let sink: Unmanaged<LockingSink>
     let generation: UInt32
     let timed: Bool
-    /// The load of a pool's thread; nil in a router.
-    let load: EventLoad?
 
     init(_ name: Subscription, generation: UInt32, timed: Bool, load: EventLoad? = nil) {
       let subscription = LockingSubscription.of(name)
@@ -32,10 +32,9 @@ final class LockingSnapshot: @unchecked Sendable {
   /// What all of this refers to.
   private let kept: [AnyObject?]
 
-  /// - Parameter keepsSubscriptions: Whether to retain subscriptions, and with them the loads. Without them a
-  ///   snapshot keeps nothing of the user's but the keys of a conflated subscription that was not removed, so that threads
-  ///   may remember it.
-  init(_ entries: [Entry], keepsSubscriptions: Bool, _ instruments: Instruments? = nil) {
+  /// Retains subscriptions only with loads, which their targets keep. Otherwise a snapshot keeps nothing of the user's but
+  /// the keys of a conflated subscription that was not removed, so that threads may remember it.
+  init(_ entries: [Entry], _ instruments: Instruments? = nil) {
     let memory = UnsafeMutableBufferPointer<Entry>.allocate(capacity: entries.count)
     _ = memory.initialize(from: entries)
     self.entries = UnsafeBufferPointer(memory)
@@ -46,15 +45,14 @@ final class LockingSnapshot: @unchecked Sendable {
     isTimed = entries.contains { $0.timed }
     drop = entries.first.flatMap { $0.subscription._withUnsafeGuaranteedRef { $0.drop } }
     self.instruments = instruments.map { .passUnretained($0) }
-    kept = sinks + (keepsSubscriptions ? entries.map { $0.subscription.takeUnretainedValue() } : []) + [instruments]
+    kept = sinks + entries.map { $0.load == nil ? nil : $0.subscription.takeUnretainedValue() } + [instruments]
   }
 
   deinit { entries.deallocate() }
 
   /// A snapshot with a new entry for a subscription, or without it; nil if that has no entries.
   static func changing(
-    _ old: LockingSnapshot?, _ subscription: Subscription, to entry: Entry?,
-    keepsSubscriptions: Bool = false, _ instruments: Instruments? = nil
+    _ old: LockingSnapshot?, _ subscription: Subscription, to entry: Entry?, _ instruments: Instruments? = nil
   ) -> LockingSnapshot? {
     var entries = old.map { Array($0.entries) } ?? []
     switch (entries.firstIndex { $0.subscription.toOpaque() == subscription.pointer }, entry) {
@@ -63,8 +61,7 @@ final class LockingSnapshot: @unchecked Sendable {
     case (nil, let entry?): entries.append(entry)
     case (nil, nil): break
     }
-    return entries.isEmpty
-      ? nil : LockingSnapshot(entries, keepsSubscriptions: keepsSubscriptions, instruments)
+    return entries.isEmpty ? nil : LockingSnapshot(entries, instruments)
   }
 }
 
@@ -216,7 +213,7 @@ final class LockingRouter: RouterCore {
     change { snapshots in
       self.instruments = instruments
       let old = snapshots
-      snapshots = old.mapValues { LockingSnapshot(Array($0.entries), keepsSubscriptions: false, instruments) }
+      snapshots = old.mapValues { LockingSnapshot(Array($0.entries), instruments) }
       return Array(old.values)
     }
   }
