@@ -198,17 +198,17 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     let lane = (firstQueue..<max(first, firstQueue)).first { !lanes[$0].pointee.isEmpty } ?? first
     own.pointee.lane = 0
     hot.pointee.first = UInt8(Lane.count)
-    if own.pointee.looksAtShared, let shared, shared.hot.pointee.firstLane < lane {
-      let event = shared.takeEvent(into: &buffer.pointee)
-      // A worker that spins goes on to look as long as there is something.
+    if own.pointee.looksAtShared, let shared {
+      let event = shared.hot.pointee.firstLane < lane ? shared.takeEvent(into: &buffer.pointee) : nil
+      // A worker that spins goes on to look as long as there is something, and all have to see that it refuses. An
+      // interrupt of it is for nobody.
       shared.setUrgent(shared.hot.pointee.occupied != 0 || shared.hot.pointee.refuses)
-      if event.record != nil { inbox.countTaken(Lane.count) }
-      return .event(event)
+      if let event {
+        if event.record != nil { inbox.countTaken(Lane.count) }
+        return .event(event)
+      }
     }
     guard lane < Lane.count else {
-      // Nothing is left in the shared one either, and an interrupt of it is for nobody. But all workers have to
-      // see that it refuses.
-      if own.pointee.looksAtShared, let shared { shared.setUrgent(shared.hot.pointee.refuses) }
       return hot.pointee.refuses || shared?.hot.pointee.refuses == true ? .end : .dry
     }
     if self.shared != nil || inbox.bound != nil || LockingLane.isStack(lane) {
@@ -306,8 +306,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
 
   /// Frees unused memory, but for `kept` bytes of each lane.
   private func trim(to kept: Int) {
-    let blocks = lanes.takeMemory(over: kept) + inbox.withLock { inbox.lanes.takeMemory(over: kept) }
-    for block in blocks { block.deallocate() }
+    for block in lanes.takeMemory(over: kept) { block.deallocate() }
+    inbox.trim(to: kept)
   }
 
   /// Looks for as long as the strategy says. Returns true once there is something to do.
