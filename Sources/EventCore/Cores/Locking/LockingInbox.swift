@@ -272,10 +272,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   func dropAll() {
     var buffer = LockingLane()
     defer { buffer.takeMemory(over: 0)?.deallocate() }
-    func takeNext() -> LockingRecord? {
-      hot.pointee.occupied == 0 ? nil : take(into: &buffer)
-    }
-    while let record = withLock(takeNext) { drop(record, &buffer) }
+    while let record = withLock({ hot.pointee.occupied == 0 ? nil : take(into: &buffer) }) { drop(record, &buffer) }
   }
 
   /// Frees unused memory, but for `kept` bytes of each lane. Not locked.

@@ -53,15 +53,12 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
 
   /// Ends the keys, which are the user's, when the subscription has been removed: threads remember routes for longer.
   func letKeysGo() {
-    let isOver = cells.withLock { cells in
+    let ended = cells.withLock { cells in
       defer { cells.isOver = true }
-      return cells.isOver
+      return cells.isOver ? [] : cells.keyed.values.flatMap(\.self)
     }
-    guard !isOver, let comparison = keys?.comparison else { return }
     // Nobody changes or compares them any more.
-    for keyed in cells.withLock({ $0.keyed.values.flatMap(\.self) }) {
-      if let key = keyed.key { comparison.letGo(key) }
-    }
+    for keyed in ended { if let key = keyed.key { keys?.comparison?.letGo(key) } }
   }
 
   override func place(_ record: LockingRecord, _ post: inout LockingPost) -> LockingFate {
