@@ -245,13 +245,9 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
   /// Takes the consumer out that is to be woken next, after the unlock. Locked.
   func nextSleeper() -> LockingSleeper? {
-    while let sleeper = sleepers.popLast() {
-      // A worker may have been woken by its other inbox.
-      guard sleeper.isAsleep else { continue }
-      sleeper.isAsleep = false
-      return sleeper
-    }
-    return nil
+    let sleeper = sleepers.last
+    sleeper?.withdraw()
+    return sleeper
   }
 
   // MARK: The end

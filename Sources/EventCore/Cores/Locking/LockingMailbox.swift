@@ -54,14 +54,14 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     self.shared = shared?.inbox
     inbox = LockingInbox(sharing: shared?.inbox, capacity)
     inbox.isHeld = shared != nil
-    sleeper = LockingSleeper(inbox.mutex, pump)
+    sleeper = LockingSleeper(inbox, shared?.inbox, pump)
     // Apart from this object, which other threads read: both are written for each event.
     let memory = UnsafeMutableRawPointer.allocate(byteCount: 64 + LockingLanes.size, alignment: 128)
     own = memory.bindMemory(to: Own.self, capacity: 1)
     own.initialize(to: Own())
     lanes = LockingLanes(at: memory + 64)
     // Armed: the first post has it pumped.
-    if pump != nil { announceSleep() }
+    if pump != nil { sleeper.announce(toShared: false) }
   }
 
   deinit {
@@ -239,7 +239,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   private func end() {
-    inbox.withLock { withdrawSleep() }
+    inbox.withLock { sleeper.withdraw() }
     inbox.close(drops: true)
     for lane in 0..<Lane.count {
       while !lanes[lane].pointee.isEmpty {
@@ -259,27 +259,14 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       || own.pointee.looksAtShared && shared.unsafelyUnwrapped.urgent.pointee.load(ordering: .relaxed)
   }
 
-  /// Has those who post wake this consumer. Locked.
-  private func announceSleep() {
-    sleeper.isAsleep = true
-    inbox.sleepers.append(sleeper)
-    if own.pointee.looksAtShared { shared?.sleepers.append(sleeper) }
-  }
-
-  private func withdrawSleep() {
-    sleeper.isAsleep = false
-    inbox.sleepers.removeAll { $0 === sleeper }
-    shared?.sleepers.removeAll { $0 === sleeper }
-  }
-
   /// Has the next post wake the pump. False if there is something to do already.
   private func arm() -> Bool {
     trim(to: Self.keptBytes)
     // Under the lock, so that a post either comes before and is seen, or finds it armed.
     return inbox.withLock {
-      withdrawSleep()
+      sleeper.withdraw()
       guard !hasNews else { return false }
-      announceSleep()
+      sleeper.announce(toShared: own.pointee.looksAtShared)
       return true
     }
   }
@@ -293,9 +280,9 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     while !hasNews {
       let hasMuch =
         lanes.contains(over: Self.keptBytes) || inbox.lanes.contains(over: Self.keptBytes)
-      announceSleep()
+      sleeper.announce(toShared: own.pointee.looksAtShared)
       let isInTime = sleeper.monitor.wait(until: hasMuch ? deadline : nil)
-      withdrawSleep()
+      sleeper.withdraw()
       guard !isInTime else { continue }
       inbox.mutex.unlock()
       trim(to: Self.keptBytes)
