@@ -38,6 +38,11 @@ final class Monitor: @unchecked Sendable {
 
   func lock() { mutex.lock() }
   func unlock() { mutex.unlock() }
+  func withLock<Result>(_ body: () -> Result) -> Result {
+    mutex.lock()
+    defer { mutex.unlock() }
+    return body()
+  }
   func wake() { pthread_cond_signal(condition) }
   func wakeAll() { pthread_cond_broadcast(condition) }
 

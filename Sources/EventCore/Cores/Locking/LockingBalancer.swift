@@ -80,11 +80,8 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
     _ record: LockingRecord, _ entries: UnsafeBufferPointer<LockingSnapshot.Entry>
   ) -> Int {
     guard entries.count > 1, let first = entries.baseAddress else { return 0 }
-    // An optional reference has the layout of a pointer, and a stored property has an offset.
-    let loads =
-      UnsafeRawPointer(first)
-      + MemoryLayout<LockingSnapshot.Entry>.offset(of: \.load).unsafelyUnwrapped
-    let stride = MemoryLayout<LockingSnapshot.Entry>.stride
+    // An entry begins with its load, and an optional reference has the layout of a pointer.
+    let (loads, stride) = (UnsafeRawPointer(first), MemoryLayout<LockingSnapshot.Entry>.stride)
     return chooser.choose(record.address, loads, stride: stride, count: entries.count)
   }
 
@@ -102,7 +99,7 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
     // What the old snapshot held may end with it: after the unlock.
     let old = threads.withLock { threads in
       let old = threads
-      threads = .changing(old, subscription, to: entry, keepsSubscriptions: true)
+      threads = .changing(old, subscription, to: entry)
       return old
     }
     withExtendedLifetime(old) {}

@@ -75,8 +75,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   }
 
   deinit {
+    trim(to: 0)
     if owner == nil { mutex.end() }
-    for block in lanes.takeMemory(over: 0) { block.deallocate() }
     memory.deallocate()
   }
 
@@ -116,36 +116,35 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     sleeper?.wake()
   }
 
-  override func post(_ run: LockingRun, _ post: inout LockingPost) {
-    guard bound == nil else { return super.post(run, &post) }
+  /// Runs `body` under the lock, and wakes whom it returns. Not if the inbox refuses: then the subscriptions of records
+  /// may be gone.
+  @inline(__always)
+  func whileOpen(_ body: () -> (LockingFate, LockingSleeper?)) -> LockingFate {
     mutex.lock()
-    guard !hot.pointee.refuses else {
-      mutex.unlock()
-      return super.post(run, &post)
-    }
-    let sleeper = put(run)
+    let (fate, sleeper) = hot.pointee.refuses ? (.ended, nil) : body()
     mutex.unlock()
     sleeper?.wake()
+    return fate
+  }
+
+  override func post(_ run: LockingRun, _ post: inout LockingPost) {
+    guard bound == nil, whileOpen({ (.accepted, put(run)) }) == .accepted else { return super.post(run, &post) }
     post.outcome.accepted += run.count
   }
 
   override func place(_ record: LockingRecord, _ post: inout LockingPost) -> LockingFate {
-    mutex.lock()
-    var fate: LockingFate = hot.pointee.refuses ? .ended : .accepted
     var victim: LockingRecord?
-    // Not before the look at `refuses`: the subscription of an inbox that has ended may be gone.
-    if fate == .accepted, let bound {
-      if record.hasPlace {
+    let fate = whileOpen {
+      var fate = LockingFate.accepted
+      if let bound, record.hasPlace {
         fate = findPlace(for: record, bound, &post, &victim)
         bound.count(fate)
       } else {
-        bound.placeless[record.lane] += 1
+        bound?.placeless[record.lane] += 1
       }
+      let isHere = fate == .accepted || fate == .displacing
+      return (fate, isHere ? put(LockingRun(first: record, count: 1)) : nil)
     }
-    let isHere = fate == .accepted || fate == .displacing
-    let sleeper = isHere ? put(LockingRun(first: record, count: 1)) : nil
-    mutex.unlock()
-    sleeper?.wake()
     if let victim {
       victim.endUnhandled()
       victim.header.pointee.subscription.release()
@@ -246,13 +245,9 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
   /// Takes the consumer out that is to be woken next, after the unlock. Locked.
   func nextSleeper() -> LockingSleeper? {
-    while let sleeper = sleepers.popLast() {
-      // A worker may have been woken by its other inbox.
-      guard sleeper.isAsleep else { continue }
-      sleeper.isAsleep = false
-      return sleeper
-    }
-    return nil
+    let sleeper = sleepers.last
+    sleeper?.withdraw()
+    return sleeper
   }
 
   // MARK: The end
@@ -273,21 +268,23 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   func dropAll() {
     var buffer = LockingLane()
     defer { buffer.takeMemory(over: 0)?.deallocate() }
-    func takeNext() -> LockingRecord? {
-      hot.pointee.occupied == 0 ? nil : take(into: &buffer)
-    }
-    while let record = withLock(takeNext) { drop(record, &buffer) }
+    while let record = withLock({ hot.pointee.occupied == 0 ? nil : take(into: &buffer) }) { drop(record, &buffer) }
+  }
+
+  /// Frees unused memory, but for `kept` bytes of each lane. Not locked.
+  func trim(to kept: Int) {
+    for block in withLock({ lanes.takeMemory(over: kept) }) { block.deallocate() }
   }
 
   /// The end of its mailbox: lets go of all that it holds, though threads may remember it for a while.
   func forgetAll() {
     close(drops: true)
     dropAll()
-    let (subscriptions, blocks) = withLock {
+    trim(to: 0)
+    let subscriptions = withLock {
       defer { self.subscriptions = [:] }
-      return (self.subscriptions, lanes.takeMemory(over: 0))
+      return self.subscriptions
     }
-    for block in blocks { block.deallocate() }
     for subscription in subscriptions.values { subscription.latest?.letKeysGo() }
   }
 }

@@ -63,17 +63,12 @@ struct LockingLane {
     return place
   }
 
-  /// Copies records into the lane.
+  /// Copies records into the lane. Of a stack the last one is the first to be taken.
   mutating func append(_ run: LockingRun, isStack: Bool) {
-    let length = run.length
-    let place = reserve(run.count &* length, isStack: isStack)
-    guard isStack else {
-      return place.copyMemory(from: run.first.address, byteCount: run.count &* length)
-    }
-    // The last record of the run is the first to be taken.
-    for index in 0..<run.count {
-      (place + (run.count - 1 - index) * length).copyMemory(
-        from: run[index].address, byteCount: length)
+    let (pieces, length) = isStack ? (run.count, run.length) : (1, run.count &* run.length)
+    for piece in 0..<pieces {
+      reserve(length, isStack: isStack)
+        .copyMemory(from: run.first.address + piece &* length, byteCount: length)
     }
   }
 

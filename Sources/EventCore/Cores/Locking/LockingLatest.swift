@@ -53,33 +53,28 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
 
   /// Ends the keys, which are the user's, when the subscription has been removed: threads remember routes for longer.
   func letKeysGo() {
-    let isOver = cells.withLock { cells in
+    let ended = cells.withLock { cells in
       defer { cells.isOver = true }
-      return cells.isOver
+      return cells.isOver ? [] : cells.keyed.values.flatMap(\.self)
     }
-    guard !isOver, let comparison = keys?.comparison else { return }
     // Nobody changes or compares them any more.
-    for keyed in cells.withLock({ $0.keyed.values.flatMap(\.self) }) {
-      if let key = keyed.key { comparison.letGo(key) }
-    }
+    for keyed in ended { if let key = keyed.key { keys?.comparison?.letGo(key) } }
   }
 
   override func place(_ record: LockingRecord, _ post: inout LockingPost) -> LockingFate {
     let cell = keys.map { self.cell(of: record, $0) } ?? only
-    inbox.mutex.lock()
-    let isOpen = !inbox.hot.pointee.refuses
-    guard isOpen, let subscription else {
-      if isOpen { inbox.superseded += 1 }
-      inbox.mutex.unlock()
-      guard isOpen else { return .ended }
-      // Not refused: a refusal says that the mailbox has closed, and a balancer relies on that. The consumer looks
-      // whether it waited for the event.
-      inbox.lookAgain()
-      return .superseded
+    var isRemoved = false
+    let fate = inbox.whileOpen {
+      guard let subscription else {
+        isRemoved = true
+        inbox.superseded += 1
+        return (.superseded, nil)
+      }
+      return put(record, in: cell, subscription)
     }
-    let (fate, sleeper) = put(record, in: cell, subscription)
-    inbox.mutex.unlock()
-    sleeper?.wake()
+    // Not refused: a refusal says that the mailbox has closed, and a balancer relies on that. The consumer looks
+    // whether it waited for the event.
+    if isRemoved { inbox.lookAgain() }
     return fate
   }
 
@@ -162,10 +157,10 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
 ///
 /// Synchronization: the mutex of the inbox.
 struct LockingCell {
-  /// Room for the event that waits. All its events have the same type, and so the same length.
-  private var room: LockingRecord?
-  /// The event in `room`, if one waits.
-  private var waiting: LockingRecord?
+  /// The event that waits, or the last one that did, which leaves room for the next: all have the same type, and so the
+  /// same length.
+  private var event: LockingRecord?
+  private var isWaiting = false
   /// One bit for each lane whose token is in the inbox.
   var tokens: UInt32 = 0
 
@@ -177,19 +172,19 @@ struct LockingCell {
 
   /// Frees a cell. No event is left in it: a token would keep the subscription, and so its owner.
   static func free(_ cell: UnsafeMutablePointer<LockingCell>) {
-    cell.pointee.room?.address.deallocate()
+    cell.pointee.event?.address.deallocate()
     cell.deallocate()
   }
 
   /// Takes an event over, and puts the one that waited in its place, whose lane is returned.
   mutating func replace(by newest: LockingRecord) -> Int? {
-    guard let old = waiting else {
-      if let room {
-        room.address.copyMemory(from: newest.address, byteCount: newest.length)
+    guard isWaiting, let old = event else {
+      isWaiting = true
+      if let event {
+        event.address.copyMemory(from: newest.address, byteCount: newest.length)
       } else {
-        room = newest.copy()
+        event = newest.copy()
       }
-      waiting = room
       return nil
     }
     for offset in stride(from: 0, to: newest.length, by: LockingRecord.step) {
@@ -201,11 +196,11 @@ struct LockingCell {
     return newest.lane
   }
 
-  /// Returns the event that waits, if it is of this lane or an earlier one, or if `anyLane`. It stays in `room` until
+  /// Returns the event that waits, if it is of this lane or an earlier one, or if `anyLane`. It stays in its place until
   /// the next one comes.
   mutating func take(_ lane: Int, _ anyLane: Bool) -> LockingRecord? {
-    guard let event = waiting, anyLane || event.lane <= lane else { return nil }
-    waiting = nil
+    guard isWaiting, let event, anyLane || event.lane <= lane else { return nil }
+    isWaiting = false
     return event
   }
 }

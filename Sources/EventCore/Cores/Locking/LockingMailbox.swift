@@ -54,14 +54,14 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     self.shared = shared?.inbox
     inbox = LockingInbox(sharing: shared?.inbox, capacity)
     inbox.isHeld = shared != nil
-    sleeper = LockingSleeper(inbox.mutex, pump)
+    sleeper = LockingSleeper(inbox, shared?.inbox, pump)
     // Apart from this object, which other threads read: both are written for each event.
     let memory = UnsafeMutableRawPointer.allocate(byteCount: 64 + LockingLanes.size, alignment: 128)
     own = memory.bindMemory(to: Own.self, capacity: 1)
     own.initialize(to: Own())
     lanes = LockingLanes(at: memory + 64)
     // Armed: the first post has it pumped.
-    if pump != nil { announceSleep() }
+    if pump != nil { sleeper.announce(toShared: false) }
   }
 
   deinit {
@@ -198,17 +198,17 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     let lane = (firstQueue..<max(first, firstQueue)).first { !lanes[$0].pointee.isEmpty } ?? first
     own.pointee.lane = 0
     hot.pointee.first = UInt8(Lane.count)
-    if own.pointee.looksAtShared, let shared, shared.hot.pointee.firstLane < lane {
-      let event = shared.takeEvent(into: &buffer.pointee)
-      // A worker that spins goes on to look as long as there is something.
+    if own.pointee.looksAtShared, let shared {
+      let event = shared.hot.pointee.firstLane < lane ? shared.takeEvent(into: &buffer.pointee) : nil
+      // A worker that spins goes on to look as long as there is something, and all have to see that it refuses. An
+      // interrupt of it is for nobody.
       shared.setUrgent(shared.hot.pointee.occupied != 0 || shared.hot.pointee.refuses)
-      if event.record != nil { inbox.countTaken(Lane.count) }
-      return .event(event)
+      if let event {
+        if event.record != nil { inbox.countTaken(Lane.count) }
+        return .event(event)
+      }
     }
     guard lane < Lane.count else {
-      // Nothing is left in the shared one either, and an interrupt of it is for nobody. But all workers have to
-      // see that it refuses.
-      if own.pointee.looksAtShared, let shared { shared.setUrgent(shared.hot.pointee.refuses) }
       return hot.pointee.refuses || shared?.hot.pointee.refuses == true ? .end : .dry
     }
     if self.shared != nil || inbox.bound != nil || LockingLane.isStack(lane) {
@@ -239,7 +239,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   private func end() {
-    inbox.withLock { withdrawSleep() }
+    inbox.withLock { sleeper.withdraw() }
     inbox.close(drops: true)
     for lane in 0..<Lane.count {
       while !lanes[lane].pointee.isEmpty {
@@ -259,27 +259,14 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       || own.pointee.looksAtShared && shared.unsafelyUnwrapped.urgent.pointee.load(ordering: .relaxed)
   }
 
-  /// Has those who post wake this consumer. Locked.
-  private func announceSleep() {
-    sleeper.isAsleep = true
-    inbox.sleepers.append(sleeper)
-    if own.pointee.looksAtShared { shared?.sleepers.append(sleeper) }
-  }
-
-  private func withdrawSleep() {
-    sleeper.isAsleep = false
-    inbox.sleepers.removeAll { $0 === sleeper }
-    shared?.sleepers.removeAll { $0 === sleeper }
-  }
-
   /// Has the next post wake the pump. False if there is something to do already.
   private func arm() -> Bool {
     trim(to: Self.keptBytes)
     // Under the lock, so that a post either comes before and is seen, or finds it armed.
     return inbox.withLock {
-      withdrawSleep()
+      sleeper.withdraw()
       guard !hasNews else { return false }
-      announceSleep()
+      sleeper.announce(toShared: own.pointee.looksAtShared)
       return true
     }
   }
@@ -293,9 +280,9 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     while !hasNews {
       let hasMuch =
         lanes.contains(over: Self.keptBytes) || inbox.lanes.contains(over: Self.keptBytes)
-      announceSleep()
+      sleeper.announce(toShared: own.pointee.looksAtShared)
       let isInTime = sleeper.monitor.wait(until: hasMuch ? deadline : nil)
-      withdrawSleep()
+      sleeper.withdraw()
       guard !isInTime else { continue }
       inbox.mutex.unlock()
       trim(to: Self.keptBytes)
@@ -306,8 +293,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
 
   /// Frees unused memory, but for `kept` bytes of each lane.
   private func trim(to kept: Int) {
-    let blocks = lanes.takeMemory(over: kept) + inbox.withLock { inbox.lanes.takeMemory(over: kept) }
-    for block in blocks { block.deallocate() }
+    for block in lanes.takeMemory(over: kept) { block.deallocate() }
+    inbox.trim(to: kept)
   }
 
   /// Looks for as long as the strategy says. Returns true once there is something to do.

@@ -6,12 +6,12 @@ import Synchronization
 /// The receivers of one key at one moment. Immutable.
 final class LockingSnapshot: @unchecked Sendable {
   struct Entry {
+    /// The load of a pool's thread; nil in a router. The first field, for `LockingBalancer.choose`.
+    let load: EventLoad?
     let subscription: Unmanaged<LockingSubscription>
     let sink: Unmanaged<LockingSink>
     let generation: UInt32
     let timed: Bool
-    /// The load of a pool's thread; nil in a router.
-    let load: EventLoad?
 
     init(_ name: Subscription, generation: UInt32, timed: Bool, load: EventLoad? = nil) {
       let subscription = LockingSubscription.of(name)
@@ -27,15 +27,12 @@ final class LockingSnapshot: @unchecked Sendable {
   let isTimed: Bool
   /// Ends a payload of this key; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
-  /// Who is told of dispatches to the key, in a router.
-  let instruments: Unmanaged<Instruments>?
   /// What all of this refers to.
   private let kept: [AnyObject?]
 
-  /// - Parameter keepsSubscriptions: Whether to retain subscriptions, and with them the loads. Without them a
-  ///   snapshot keeps nothing of the user's but the keys of a conflated subscription that was not removed, so that threads
-  ///   may remember it.
-  init(_ entries: [Entry], keepsSubscriptions: Bool, _ instruments: Instruments? = nil) {
+  /// Retains subscriptions only with loads, which their targets keep. Otherwise a snapshot keeps nothing of the user's but
+  /// the keys of a conflated subscription that was not removed, so that threads may remember it.
+  init(_ entries: [Entry]) {
     let memory = UnsafeMutableBufferPointer<Entry>.allocate(capacity: entries.count)
     _ = memory.initialize(from: entries)
     self.entries = UnsafeBufferPointer(memory)
@@ -45,17 +42,13 @@ final class LockingSnapshot: @unchecked Sendable {
     onlyInbox = inbox.map { .passUnretained($0) }
     isTimed = entries.contains { $0.timed }
     drop = entries.first.flatMap { $0.subscription._withUnsafeGuaranteedRef { $0.drop } }
-    self.instruments = instruments.map { .passUnretained($0) }
-    kept = sinks + (keepsSubscriptions ? entries.map { $0.subscription.takeUnretainedValue() } : []) + [instruments]
+    kept = sinks + entries.map { $0.load == nil ? nil : $0.subscription.takeUnretainedValue() }
   }
 
   deinit { entries.deallocate() }
 
   /// A snapshot with a new entry for a subscription, or without it; nil if that has no entries.
-  static func changing(
-    _ old: LockingSnapshot?, _ subscription: Subscription, to entry: Entry?,
-    keepsSubscriptions: Bool = false, _ instruments: Instruments? = nil
-  ) -> LockingSnapshot? {
+  static func changing(_ old: LockingSnapshot?, _ subscription: Subscription, to entry: Entry?) -> LockingSnapshot? {
     var entries = old.map { Array($0.entries) } ?? []
     switch (entries.firstIndex { $0.subscription.toOpaque() == subscription.pointer }, entry) {
     case (let index?, let entry?): entries[index] = entry
@@ -63,8 +56,7 @@ final class LockingSnapshot: @unchecked Sendable {
     case (nil, let entry?): entries.append(entry)
     case (nil, nil): break
     }
-    return entries.isEmpty
-      ? nil : LockingSnapshot(entries, keepsSubscriptions: keepsSubscriptions, instruments)
+    return entries.isEmpty ? nil : LockingSnapshot(entries)
   }
 }
 
@@ -76,8 +68,10 @@ final class LockingSnapshot: @unchecked Sendable {
 /// balancer of the user's looks at an event.
 final class LockingRouter: RouterCore {
   private let snapshots = Guarded<[UInt: LockingSnapshot]>([:])
-  /// Who is told of dispatches. Guarded by the mutex of `snapshots`, which have copies.
-  private nonisolated(unsafe) var instruments: Instruments?
+  /// Who is told of dispatches; nil for nobody.
+  private let instruments = Atomic<Unmanaged<Instruments>?>(nil)
+  /// Kept as long as the router, since a dispatch may be about to tell it. A central has one.
+  private let kept = Guarded<Instruments?>(nil)
   /// Changes with each subscription, to a number that no other router has; 0 before the first. Written under
   /// the mutex.
   private let version = Atomic<UInt64>(0)
@@ -94,7 +88,8 @@ final class LockingRouter: RouterCore {
   /// What the events of a dispatch bear.
   @inline(__always)
   private func note(_ key: UInt, _ snapshot: LockingSnapshot, _ events: Int) -> Instruments.Note {
-    if let instruments = snapshot.instruments {
+    // Acquiring: pairs with `observe`, so that whoever dispatches after that is told.
+    if let instruments = instruments.load(ordering: .acquiring) {
       return instruments._withUnsafeGuaranteedRef { $0.note(key, events, isTimed: snapshot.isTimed) }
     }
     return Instruments.Note(time: snapshot.isTimed ? clock?.now ?? monotonicNanoseconds() : 0)
@@ -129,9 +124,8 @@ final class LockingRouter: RouterCore {
     // Also if the receiver that refused has left the router meanwhile: it is this dispatch's, and no later one's.
     let told = thread._withUnsafeGuaranteedRef { $0.note.take() }
     guard let route = route(key, thread) else { return }
-    // What the snapshot names is kept from `takeMemory` to `giveMemory`, also if a dispatch inside of this
-    // one has the thread forget the route.
-    let entries = route._withUnsafeGuaranteedRef { $0.entries }
+    // Until `commit`: a dispatch inside of this one may have the thread forget the route.
+    let entries = route.retain()._withUnsafeGuaranteedRef { $0.entries }
     let receivers = entries.count
     let isBoxed = !LockingRecord.holds(size, alignment)
     let length = isBoxed ? LockingRecord.pointerLength : LockingRecord.length(payload: size)
@@ -189,6 +183,7 @@ final class LockingRouter: RouterCore {
       run.first = run[run.count]
     }
     threads.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { $0.giveMemory(first) }
+    snapshot.release()
   }
 
   /// The receivers of a key, which the thread remembers until it asks again.
@@ -213,31 +208,21 @@ final class LockingRouter: RouterCore {
   }
 
   func observe(by instruments: Instruments?) {
-    change { snapshots in
-      self.instruments = instruments
-      let old = snapshots
-      snapshots = old.mapValues { LockingSnapshot(Array($0.entries), keepsSubscriptions: false, instruments) }
-      return Array(old.values)
-    }
+    if let instruments { kept.withLock { $0 = instruments } }
+    // Releasing: pairs with `note`.
+    self.instruments.store(instruments.map { .passUnretained($0) }, ordering: .releasing)
   }
 
   private func change(_ key: UInt, _ subscription: Subscription, to entry: LockingSnapshot.Entry?) {
-    change { snapshots in
-      let old = snapshots[key]
-      snapshots[key] = .changing(old, subscription, to: entry, instruments)
-      return [old]
-    }
-  }
-
-  /// Replaces snapshots, with the mutex held, and lets go of the old ones that `body` returns without it.
-  private func change(_ body: (inout [UInt: LockingSnapshot]) -> [LockingSnapshot?]) {
     let old = snapshots.withLock { snapshots in
-      let old = body(&snapshots)
+      let old = snapshots[key]
+      snapshots[key] = .changing(old, subscription, to: entry)
       let next = Self.versions.wrappingAdd(1, ordering: .relaxed).newValue
       // Releasing: pairs with `route`, which then looks for the snapshot under the mutex.
       version.store(next, ordering: .releasing)
       return old
     }
+    // The old snapshot ends after the unlock.
     withExtendedLifetime(old) {}
   }
 }

@@ -8,11 +8,7 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
   private let monitor = Monitor()
   private let isDriven: Bool
   private let heap = TimerHeap<EventScheduleHandle>()
-  /// What the thread sleeps until; 0 if it is awake, or if there is none.
-  private var sleepsUntil: UInt64 = 0
   private var isClosed = false
-  /// Whether a thread is inside of `runDue`.
-  private var isRunning = false
 
   /// Unless it is driven, it has a thread, which keeps it until it is closed.
   init(isDriven: Bool) {
@@ -21,57 +17,42 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
   }
 
   func add(_ timer: EventScheduleHandle, at deadline: UInt64) -> Bool {
-    monitor.lock()
-    let isOpen = !isClosed
-    if isOpen { heap.insert(timer, at: deadline) }
-    let isEarlier = deadline < sleepsUntil
-    monitor.unlock()
-    if isEarlier { monitor.wake() }
+    let (isOpen, isFirst) = monitor.withLock {
+      let isFirst = deadline < nextLocked
+      if !isClosed { heap.insert(timer, at: deadline) }
+      return (!isClosed, isFirst)
+    }
+    // If the thread is awake, it looks once more before it sleeps.
+    if isFirst { monitor.wake() }
     return isOpen
   }
 
   func withdraw(_ timer: EventScheduleHandle) {
-    monitor.lock()
-    if timer.position >= 0 { heap.remove(at: timer.position) }
-    monitor.unlock()
+    monitor.withLock { if timer.position >= 0 { heap.remove(at: timer.position) } }
   }
 
   func close() {
-    monitor.lock()
-    isClosed = true
-    monitor.unlock()
+    monitor.withLock { isClosed = true }
     monitor.wakeAll()
     if isDriven { _ = runDue(at: 0) }
   }
 
-  func runDue(at now: UInt64) -> Int {
-    monitor.lock()
-    defer { monitor.unlock() }
-    // A thread that is inside already goes on until nothing is left to do.
-    guard !isRunning else { return 0 }
-    isRunning = true
-    defer { isRunning = false }
-    return work(at: now)
-  }
+  // Two threads are in here only while it closes: then both drop.
+  func runDue(at now: UInt64) -> Int { monitor.withLock { work(at: now) } }
 
-  var nextDeadline: UInt64 {
-    monitor.lock()
-    defer { monitor.unlock() }
-    return heap.firstDeadline ?? .max
-  }
+  var nextDeadline: UInt64 { monitor.withLock { nextLocked } }
+  private var nextLocked: UInt64 { heap.firstDeadline ?? .max }
 
   /// The thread's life.
   private func run() {
     sleepWithoutSlack()
-    monitor.lock()
-    while true {
-      _ = work(at: monotonicNanoseconds())
-      if isClosed { break }
-      sleepsUntil = heap.firstDeadline ?? .max
-      _ = monitor.wait(until: heap.firstDeadline)
-      sleepsUntil = 0
+    monitor.withLock {
+      while true {
+        _ = work(at: monotonicNanoseconds())
+        if isClosed { return }
+        _ = monitor.wait(until: heap.firstDeadline)
+      }
     }
-    monitor.unlock()
   }
 
   /// Fires what is due, in order, and returns how many timers that were; once it is closed, drops everything.

@@ -31,21 +31,16 @@ extension LockingInboxOwner {
   func close() { inbox.close(drops: true) }
   func closeWhenEmpty() { inbox.close(drops: false) }
 
-  func addSubscription<Target: LockingTarget>(_ target: Target) -> Subscription {
-    add(LockingSubscription(target, drop: target.drop, inbox))
+  func addSubscription(_ target: some LockingTarget) -> Subscription { add(target, inbox) }
+  func addLatestSubscription(_ target: some LockingTarget) -> Subscription {
+    add(target, LockingLatest(inbox, target.keys))
   }
 
-  func addLatestSubscription<Target: LockingTarget>(_ target: Target) -> Subscription {
-    let latest = LockingLatest(inbox, target.keys)
-    let subscription = LockingSubscription(target, drop: target.drop, latest)
-    latest.subscription = .passUnretained(subscription)
-    return add(subscription)
-  }
-
-  private func add(_ subscription: LockingSubscription) -> Subscription {
-    let name = subscription.name
-    inbox.withLock { inbox.subscriptions[name.pointer] = subscription }
-    return name
+  private func add(_ target: some LockingTarget, _ sink: LockingSink) -> Subscription {
+    let subscription = LockingSubscription(target, drop: target.drop, sink)
+    subscription.latest?.subscription = .passUnretained(subscription)
+    inbox.withLock { inbox.subscriptions[subscription.name.pointer] = subscription }
+    return subscription.name
   }
 
   func removeLatestSubscription(_ subscription: Subscription) {

@@ -16,10 +16,8 @@ struct LockingStretch {
 
   init(limit: Int, until deadline: UInt64) {
     self.deadline = deadline
-    (left, behind) = (limit, 0)
-    guard deadline != .max, limit > 0 else { return }
-    began = monotonicNanoseconds()
-    (left, behind) = began < deadline ? (1, limit - 1) : (0, 0)
+    // Since `began` is 0, the first stretch has one event.
+    (left, behind) = deadline == .max ? (limit, 0) : (0, limit)
   }
 
   /// Before an event. False: the limit or the deadline has come.
