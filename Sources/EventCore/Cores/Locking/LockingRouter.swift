@@ -124,8 +124,9 @@ final class LockingRouter: RouterCore {
     // Also if the receiver that refused has left the router meanwhile: it is this dispatch's, and no later one's.
     let told = thread._withUnsafeGuaranteedRef { $0.note.take() }
     guard let route = route(key, thread) else { return }
-    // Until `commit`: a dispatch inside of this one may have the thread forget the route.
-    let entries = route.retain()._withUnsafeGuaranteedRef { $0.entries }
+    // What the snapshot names is kept from `takeMemory` to `giveMemory`, also if a dispatch inside of this
+    // one has the thread forget the route.
+    let entries = route._withUnsafeGuaranteedRef { $0.entries }
     let receivers = entries.count
     let isBoxed = !LockingRecord.holds(size, alignment)
     let length = isBoxed ? LockingRecord.pointerLength : LockingRecord.length(payload: size)
@@ -183,7 +184,6 @@ final class LockingRouter: RouterCore {
       run.first = run[run.count]
     }
     threads.kept(or: LockingThread.init)._withUnsafeGuaranteedRef { $0.giveMemory(first) }
-    snapshot.release()
   }
 
   /// The receivers of a key, which the thread remembers until it asks again.

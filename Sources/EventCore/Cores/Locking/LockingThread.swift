@@ -17,15 +17,14 @@ final class LockingThread {
 
   private static let routeCount = 8
   private let routes: UnsafeMutablePointer<Route>
-  /// The snapshot that the thread forgot last. Its end may be code of the user's, which may dispatch: so it comes when
-  /// the next one is about to be forgotten, before anything is changed here.
-  private var forgotten: LockingSnapshot?
   /// Nil until the first dispatch that needs it: most threads handle events and dispatch none, and most
   /// events are written where they wait.
   private var memory: UnsafeMutableRawPointer?
   private static let size = 65_536
-  /// Whether a dispatch has the memory.
-  private var isTaken = false
+  /// How many dispatches are nested on this thread; the outermost one has the memory.
+  private var dispatches = 0
+  /// Snapshots that the thread forgot while a dispatch relied on them.
+  private var forgotten: [LockingSnapshot] = []
 
   /// What a dispatch that began the short way was told, until it begins the other way: it is noted once.
   var note: Instruments.Note?
@@ -42,14 +41,15 @@ final class LockingThread {
   }
 
   /// The receivers of a key as of a version, which no other router has; `find` looks them up if the thread
-  /// does not remember them. They are there until the thread asks again.
+  /// does not remember them. They are there until the thread asks again, or, after `takeMemory`, until
+  /// `giveMemory`.
   @inline(__always)
   func route(
     _ key: UInt, _ version: UInt64, _ find: () -> (snapshot: LockingSnapshot?, version: UInt64)
   ) -> Unmanaged<LockingSnapshot>? {
     // A key is the address of a type's metadata.
     let route = routes + Int((key >> 4 ^ key >> 8) % UInt(Self.routeCount))
-    if route.pointee.key != key || route.pointee.version != version { remember(key, find(), route) }
+    if route.pointee.key != key || route.pointee.version != version { return remember(key, find(), route) }
     return route.pointee.snapshot
   }
 
@@ -57,11 +57,19 @@ final class LockingThread {
   private func remember(
     _ key: UInt, _ found: (snapshot: LockingSnapshot?, version: UInt64),
     _ route: UnsafeMutablePointer<Route>
-  ) {
-    while let last = forgotten.take() { withExtendedLifetime(last) {} }
-    forgotten = route.pointee.snapshot?.takeRetainedValue()
+  ) -> Unmanaged<LockingSnapshot>? {
+    let old = route.pointee.snapshot
     route.pointee = Route(
       key: key, version: found.version, snapshot: found.snapshot.map { .passRetained($0) })
+    if dispatches > 0, let old {
+      forgotten.append(old.takeRetainedValue())
+    } else {
+      // It may end what is the user's, which may dispatch, and then the place may be another route's by now.
+      old?.release()
+    }
+    guard let snapshot = found.snapshot else { return nil }
+    if route.pointee.key != key || route.pointee.version != found.version { forgotten.append(snapshot) }
+    return .passUnretained(snapshot)
   }
 
   /// Memory for the records of a dispatch, until `giveMemory`. A very large dispatch gets memory of its own,
@@ -69,8 +77,10 @@ final class LockingThread {
   /// payload.
   @inline(__always)
   func takeMemory(_ bytes: Int) -> UnsafeMutableRawPointer {
-    guard !isTaken, bytes <= Self.size else { return .allocate(byteCount: bytes, alignment: 64) }
-    isTaken = true
+    dispatches &+= 1
+    guard dispatches == 1, bytes <= Self.size else {
+      return .allocate(byteCount: bytes, alignment: 64)
+    }
     let place = memory ?? .allocate(byteCount: Self.size, alignment: 64)
     memory = place
     return place
@@ -78,6 +88,8 @@ final class LockingThread {
 
   @inline(__always)
   func giveMemory(_ given: UnsafeMutableRawPointer) {
-    if given == memory { isTaken = false } else { given.deallocate() }
+    dispatches &-= 1
+    if given != memory { given.deallocate() }
+    if dispatches == 0, !forgotten.isEmpty { forgotten = [] }
   }
 }
