@@ -8,7 +8,7 @@ import Synchronization
 /// Sources/CEventCore/mailbox/mailbox_batch.c has the reasons, and asserts the offsets.
 @usableFromInline
 struct EventBatch {
-  /// What the core notes of the batch: its `evc_batch_walk`.
+  /// What the core notes of the walk over the batch.
   @usableFromInline let walk: UnsafeMutableRawPointer
   /// Takes the next event and returns its payload; nil if another one comes first.
   @usableFromInline let take: @convention(c) (_ walk: OpaquePointer?) -> UnsafeMutableRawPointer?
