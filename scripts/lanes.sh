@@ -17,7 +17,7 @@ if [ -z "${LANE_LOGS:-}" ]; then
 fi
 
 step() { # NAME COMMAND...
-  local name=$1 log=$LANE_LOGS/${LANE:=first}.log TIMEFORMAT='%0R s, of processor time %0U s + %0S s' took status
+  local name=$1 log=$LANE_LOGS/$LANE.log TIMEFORMAT='%0R s, of processor time %0U s + %0S s' took status
   shift
   # Not `||`, in which a function of several commands would go on after one that fails.
   set +e
@@ -36,10 +36,13 @@ step() { # NAME COMMAND...
 
 # Ends what the lanes run, in whatever group.
 stop() {
-  local sessions tries
+  local sessions tries found
   sessions=$(IFS=,; echo "${lanes[*]}")
   for ((tries = 0; tries < 100; tries++)); do
-    pgrep --runstates DIRSTW --session "$sessions" >/dev/null || return 0
+    found=0
+    pgrep --runstates DIRSTW --session "$sessions" >/dev/null || found=$?
+    # 1 is for nothing found; others are errors, which say nothing.
+    [ "$found" -ne 1 ] || return 0
     ((tries % 50)) || pkill "$([ "$tries" -eq 0 ] && echo -TERM || echo -KILL)" --session "$sessions" || true
     sleep 0.1
   done
@@ -51,8 +54,10 @@ lanes() { # LANE...
   trap stop EXIT
   trap 'exit 130' INT TERM HUP
   for lane in "$@"; do
-    # A shell's background jobs ignore these signals, and so would all that they start.
-    env --default-signal=INT,QUIT LANE="$lane" SECONDS="$SECONDS" setsid .ci/run "$lane" &
+    # A shell's background jobs ignore these signals, and so would all that they start. If this shell is killed, no lane
+    # begins another step.
+    env --default-signal=INT,QUIT LANE="$lane" SECONDS="$SECONDS" \
+      setsid setpriv --pdeathsig TERM .ci/run "$lane" &
     lanes+=($!)
   done
   for lane in "$@"; do wait -n; done

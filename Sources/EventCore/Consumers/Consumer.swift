@@ -273,7 +273,8 @@ final class Consumer: @unchecked Sendable {
     if held.pointee.left == 0 { lookAround() }
   }
 
-  /// Does what is due after some events, between two of them.
+  /// Does what is due after some events, between two of them. It does not touch the lists of handlers, which a batch's
+  /// loop has looked at: that is for `control`, which an interrupt brings about.
   @usableFromInline
   @inline(never)
   func lookAround() {

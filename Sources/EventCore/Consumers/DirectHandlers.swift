@@ -10,7 +10,8 @@ import Synchronization
 /// It takes about half of the instructions of `Delivery.call`.
 @usableFromInline
 struct DirectHandlers {
-  /// The `HandlerList.Slot`s. They stay valid during an event, since the list changes between events only.
+  /// The `HandlerList.Slot`s. They stay valid for all events of a batch that are delivered directly one after the other:
+  /// the list changes in `Receiver.deliverAny`, in `Consumer.control` and at the end, of which none runs between these.
   @usableFromInline let first: UnsafeRawPointer
   @usableFromInline let end: UnsafeRawPointer
   /// The generation of the events that reach all handlers; `.max`, which no event has, in all other cases.
@@ -35,6 +36,17 @@ struct DirectHandlers {
     return Self(first: nowhere, end: nowhere, generation: .max, counts)
   }
 
+  /// Whether there is one handler.
+  @inlinable
+  @inline(__always)
+  var isForOne: Bool { first + DirectHandlers.stride == end }
+
+  /// For an assertion.
+  @inlinable
+  func isSame(as other: Self) -> Bool {
+    first == other.first && end == other.end && generation == other.generation
+  }
+
   /// Announces the call of a slot's handler, and returns it; nil if it may not be called without further checks. The
   /// consumer's thread only, as for the rest.
   @inlinable
@@ -51,11 +63,6 @@ struct DirectHandlers {
       return handler._withUnsafeGuaranteedRef { $0.mayCallPlain(by: consumer.address) } ? handler : nil
     }
   }
-
-  /// Whether there is one handler.
-  @inlinable
-  @inline(__always)
-  var isForOne: Bool { first + DirectHandlers.stride == end }
 
   /// The same for the only handler; nil if there are more.
   @inlinable

@@ -124,7 +124,7 @@ func deliverBatch<E: Eventable>(
     if generation == direct.generation && direct.isForOne {
       while let handler = direct.handler(at: direct.first, for: type, receiver) {
         direct.call(handler, payload.assumingMemoryBound(to: E.self).move(), receiver)
-        assert(receiver.direct.pointee.first == direct.first, "The handlers of a batch have changed during an event.")
+        assert(receiver.direct.pointee.isSame(as: direct), "The list of handlers has changed during an event.")
         guard let next = batch.next(after: payload, step) else { return }
         payload = next
       }

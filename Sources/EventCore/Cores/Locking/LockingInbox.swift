@@ -75,8 +75,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   }
 
   deinit {
-    trim(to: 0)
     if owner == nil { mutex.end() }
+    for block in lanes.takeMemory(over: 0) { block.deallocate() }
     memory.deallocate()
   }
 

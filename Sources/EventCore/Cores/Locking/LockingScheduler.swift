@@ -37,7 +37,7 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
     if isDriven { _ = runDue(at: 0) }
   }
 
-  // Two threads are in here only while it closes: then both drop.
+  // Two threads are in here only while it closes: then both drop, but for a timer that is firing.
   func runDue(at now: UInt64) -> Int { monitor.withLock { work(at: now) } }
 
   var nextDeadline: UInt64 { monitor.withLock { nextLocked } }
