@@ -11,8 +11,8 @@ enum LockingTree: TreeCore {
   private struct State {
     /// Counts what is attached and added.
     var stamp: UInt64 = 0
-    /// All that there ever were at one time: one that has ended is used again.
     var walks: [LockingTreeWalk] = []
+    var spare: [LockingTreeWalk] = []
     /// Handlers to let go of after the unlock.
     var unused: [UnsafeMutableRawPointer] = []
   }
@@ -82,8 +82,10 @@ enum LockingTree: TreeCore {
     _ node: LockingNodePointer, _ state: inout State
   ) -> UnsafeMutableRawPointer? {
     guard let parent = node.pointee.parent else { return nil }
-    let thread = currentThreadNumber()
-    for walk in state.walks { walk.willDetach(node, from: parent, by: thread) }
+    if !state.walks.isEmpty {
+      let thread = currentThreadNumber()
+      for walk in state.walks { walk.willDetach(node, from: parent, by: thread) }
+    }
     parent.pointee.children.remove(node)
     node.pointee.parent = nil
     return parent.pointee.context
@@ -190,12 +192,11 @@ enum LockingTree: TreeCore {
     -> UnsafeMutablePointer<TreeWalk>?
   {
     state.withLock { state in
-      if state.walks.allSatisfy({ $0.isRunning }) { state.walks.append(LockingTreeWalk()) }
-      // Not nil: one is not running.
-      let own = state.walks.first { !$0.isRunning }.unsafelyUnwrapped
+      let own = state.spare.popLast() ?? LockingTreeWalk()
+      state.walks.append(own)
       own.begin(pointer(node), key: key, phases: phases, start: state.stamp)
       if own.fill() { return own.head }
-      own.end()
+      finish(own, &state)
       return nil
     }
   }
@@ -216,8 +217,17 @@ enum LockingTree: TreeCore {
       }
       own.releaseChunk { release($0, &state) }
       if !ends, own.fill() { return true }
-      own.end()
+      finish(own, &state)
       return false
+    }
+  }
+
+  private static func finish(_ own: LockingTreeWalk, _ state: inout State) {
+    own.end()
+    // The last to begin is mostly the first to end.
+    if let index = state.walks.lastIndex(where: { $0 === own }) {
+      state.walks.remove(at: index)
+      state.spare.append(own)
     }
   }
 
@@ -246,7 +256,7 @@ enum LockingTree: TreeCore {
   }
 
   private static func own(_ walk: UnsafeMutablePointer<TreeWalk>) -> LockingTreeWalk {
-    // Not nil: every walk of this core has it. `walks` holds it.
+    // Not nil: every walk of this core has it. `walks` holds it from `begin` to `finish`.
     unsafeDowncast(walk.pointee.own.unsafelyUnwrapped.takeUnretainedValue(), to: LockingTreeWalk.self)
   }
 

@@ -30,7 +30,6 @@ final class LockingTreeWalk {
   private var count = 0
   /// Where propagation begins: the root when the walk began, or the source itself.
   private(set) var top: LockingNodePointer!
-  var isRunning: Bool { top != nil }
   /// Where the route to the top begins, as long as the route is still to be collected.
   private var source: LockingNodePointer?
   /// The node that propagation collects next.
