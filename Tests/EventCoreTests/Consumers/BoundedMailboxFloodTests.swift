@@ -89,13 +89,16 @@ extension BoundedMailboxTests {
   }
 
   private final class Worker: EventThread, @unchecked Sendable {
+    // Constant, and it has a mutex.
     let handled: Guarded<Int>
 
     init(_ handled: Guarded<Int>, on central: EventCentral) {
       self.handled = handled
       super.init(on: central)
     }
-    @available(*, unavailable) required init() { fatalError() }
+    @available(*, unavailable) required init() {
+      fatalError("A Worker needs the count of what it handles, and none was given: call init(_:on:).")
+    }
 
     override func registerEventListeners() {
       addEventCallback { [handled] (_: Numbered) in handled.withLock { $0 += 1 } }

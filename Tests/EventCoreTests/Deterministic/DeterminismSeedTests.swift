@@ -28,6 +28,7 @@ private final class Program {
   }
 
   final class Player: EventThread, @unchecked Sendable {
+    // It adds no state.
     override func registerEventListeners() { addEventCallback(Player.onBall) }
 
     func onBall(_ ball: Ball) {
@@ -52,6 +53,7 @@ private final class Program {
   }
 
   final class Worker: EventThread, @unchecked Sendable {
+    // It adds no state.
     override func registerEventListeners() {
       addEventCallback({ (_: Latest) in }, interestedIn: .latestOnly)
       addEventCallback({ (_: Moved) in }, interestedIn: .latestPerKey)
