@@ -205,6 +205,77 @@ static const char *without_wake(void)
 	return NULL;
 }
 
+/* What a second consumer is told while a handler of the first runs. */
+struct second {
+	struct suite_receiver receiver;
+	struct evc_subscription *busy;
+	enum evc_status inside, pump, until, run, start;
+	uint64_t handled;
+};
+
+static void *consume_too(void *context)
+{
+	struct second *second = context;
+	struct evc_mailbox *mailbox = second->receiver.mailbox;
+	struct evc_thread *thread;
+
+	second->pump = evc_mailbox_pump(mailbox, 1);
+	/* Not if it was let in: a run would not end. */
+	if (second->pump != EVC_NOT_PERMITTED)
+		return NULL;
+	second->until = evc_mailbox_pump_until(mailbox, 10, EVC_FOREVER, &second->handled);
+	second->run = evc_mailbox_run(mailbox);
+	second->start = evc_thread_start(NULL, mailbox, &thread);
+	return NULL;
+}
+
+static bool meet_another(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct second *second = context;
+	pthread_t other;
+
+	(void)payload, (void)envelope, (void)owned;
+	second->handled = 7;
+	pthread_create(&other, NULL, consume_too, second);
+	pthread_join(other, NULL);
+	second->inside = evc_mailbox_pump(second->receiver.mailbox, 1);
+	return true;
+}
+
+static const char *one_consumer(void)
+{
+	for (unsigned limit = 1; limit <= 3; limit++) {
+		struct second second = { .inside = EVC_OK };
+		struct evc_subscription *counted;
+
+		EXPECT_NONE(suite_receiver_open(&second.receiver, NULL));
+		EXPECT_NONE(suite_receiver_add(&second.receiver, meet_another, &second, &second.busy));
+		counted = second.receiver.subscription;
+		second.receiver.subscription = second.busy;
+		EXPECT_OK(suite_post(&second.receiver, EVC_LANE_QUEUE_NORMAL, 0));
+		second.receiver.subscription = counted;
+		for (unsigned i = 0; i < 2; i++)
+			EXPECT_OK(suite_post(&second.receiver, EVC_LANE_QUEUE_NORMAL, i));
+		EXPECT_OK(evc_mailbox_pump(second.receiver.mailbox, limit));
+		EXPECT_STATUS(second.pump, EVC_NOT_PERMITTED);
+		EXPECT_STATUS(second.until, EVC_NOT_PERMITTED);
+		EXPECT_STATUS(second.run, EVC_NOT_PERMITTED);
+		EXPECT_STATUS(second.start, EVC_NOT_PERMITTED);
+		EXPECT_STATUS(second.inside, EVC_NOT_PERMITTED);
+		EXPECT_EQUAL(second.handled, 0, "handled by a pump that was refused");
+		EXPECT_EQUAL(second.receiver.delivered, limit - 1, "delivered by the first pump");
+		/* The first has ended, at its limit or with nothing left: the next is welcome. */
+		EXPECT_STATUS(evc_mailbox_pump(second.receiver.mailbox, 10), EVC_EMPTY);
+		EXPECT_STATUS(evc_mailbox_pump_until(second.receiver.mailbox, 10, 1, NULL), EVC_TIMED_OUT);
+		evc_mailbox_close(second.receiver.mailbox);
+		EXPECT_STATUS(evc_mailbox_run(second.receiver.mailbox), EVC_CLOSED);
+		EXPECT_STATUS(evc_mailbox_pump(second.receiver.mailbox, 10), EVC_CLOSED);
+		EXPECT_EQUAL(second.receiver.delivered, 2, "delivered");
+		evc_mailbox_release(second.receiver.mailbox);
+	}
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "an armed mailbox wakes its pump once, and again only after it was armed again", once_per_arming },
 	{ "a pump stops at its limit and is not armed there", limits },
@@ -213,6 +284,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D10 a close wakes the pump, which drops or handles what waits, and ends", closes },
 	{ "D10 a mailbox that was never pumped frees what it holds", never_pumped },
 	{ "a mailbox without a wake function is pumped by a loop", without_wake },
+	{ "D12 a second consumer, also inside a handler, is refused while the first pumps, and loses nothing", one_consumer },
 };
 SUITE_GROUP(suite_pump, tests);
 #endif

@@ -177,11 +177,48 @@ static const char *options(void)
 	return NULL;
 }
 
+static void wake(void *context)
+{
+	(void)context;
+}
+
+/* The thread is the consumer from its start to its end, whether it runs already or not. */
+static const char *alone(void)
+{
+	struct evc_thread_options tiny = { .size = sizeof(tiny), .stack_size = 1 };
+	struct evc_mailbox_options pumped = { .size = sizeof(pumped), .wake = wake };
+	static struct script script;
+	struct suite_receiver receiver;
+	struct evc_thread *second;
+
+	EXPECT_NONE(start(&script, NULL, NULL));
+	EXPECT_STATUS(evc_thread_start(NULL, script.receiver.mailbox, &second), EVC_NOT_PERMITTED);
+	EXPECT_STATUS(evc_mailbox_pump(script.receiver.mailbox, 1), EVC_NOT_PERMITTED);
+	EXPECT_STATUS(evc_mailbox_run(script.receiver.mailbox), EVC_NOT_PERMITTED);
+	EXPECT_OK(suite_post(&script.receiver, 7, 1));
+	EXPECT(suite_await(&script.receiver.delivered, 1), "the event did not come");
+	evc_thread_cancel(script.thread);
+	EXPECT_OK(evc_thread_join(script.thread));
+	EXPECT_STATUS(evc_mailbox_pump(script.receiver.mailbox, 1), EVC_CLOSED);
+	evc_router_destroy(script.router);
+	evc_mailbox_release(script.receiver.mailbox);
+	/* One that does not start leaves the mailbox to others; one that could not run is not started. */
+	EXPECT_NONE(suite_receiver_open(&receiver, &pumped));
+	EXPECT_STATUS(evc_thread_start(NULL, receiver.mailbox, &second), EVC_INVALID_ARGUMENT);
+	evc_mailbox_release(receiver.mailbox);
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	EXPECT_STATUS(evc_thread_start(&tiny, receiver.mailbox, &second), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_mailbox_pump(receiver.mailbox, 1), EVC_EMPTY);
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D6 a thread cannot join itself, but may end itself", not_itself },
 	{ "D7 a handler dispatches, subscribes, unsubscribes and ends its own thread", from_inside },
 	{ "D9 a running thread keeps its mailbox", keeps_its_mailbox },
 	{ "D12 thread options that cannot be had are a status, and leave nothing", options },
+	{ "D12 a thread's mailbox takes no second consumer before the thread has ended", alone },
 };
 SUITE_GROUP(suite_thread, tests);
 #endif

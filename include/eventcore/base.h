@@ -42,7 +42,10 @@ enum evc_status {
 	EVC_INVALID_ARGUMENT,
 	/** The object that was named does not exist. */
 	EVC_NOT_FOUND,
-	/** The system refuses, or this caller may not do it (for example a thread that joins itself). */
+	/**
+	 * The system refuses, or this caller may not do it: for example a thread that joins itself, or a second consumer
+	 * of a mailbox.
+	 */
 	EVC_NOT_PERMITTED,
 	/** The system does not offer this (an affinity, a priority), or this version of the library does not. */
 	EVC_UNSUPPORTED,

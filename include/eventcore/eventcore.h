@@ -31,7 +31,7 @@
  * For C++17, eventcore.hpp has all of it with owners and typed events.
  *
  * Threads: any thread may dispatch, post, subscribe, unsubscribe, close and interrupt; it needs no
- * registration. A mailbox is consumed by one thread at a time.
+ * registration. A mailbox is consumed by one thread at a time; a second one is refused (mailbox.h).
  *
  * Errors are values of `enum evc_status`; nothing is printed. A function that names no errors has none. If
  * the object that a function is about is NULL: a function that ends the object (release, destroy, drop, end,

@@ -170,7 +170,7 @@ public:
 	evc_status status() const noexcept { return status_; }
 	evc_mailbox *get() const noexcept { return mailbox_; }
 
-	/** evc_mailbox_pump: EVC_EMPTY when nothing is left. */
+	/** evc_mailbox_pump: EVC_EMPTY when nothing is left; EVC_NOT_PERMITTED while it has another consumer. */
 	evc_status pump(uint64_t limit = EVC_FOREVER) noexcept
 	{
 		return mailbox_ != nullptr ? evc_mailbox_pump(mailbox_, limit) : status_;

@@ -7,6 +7,10 @@
  * The guarantees (D1 to D3): a take returns the newest envelope of the first stack lane that is not empty, or
  * else the oldest envelope of the first such queue lane. It takes every post into account that returned
  * before the take began. This is decided anew for each event, never for a batch.
+ *
+ * One consumer at a time: while a thread (thread.h), a run or a pump consumes a mailbox, every other one of these is
+ * refused with EVC_NOT_PERMITTED, also inside a handler of the mailbox. It has touched nothing then, and what waits is the
+ * first one's. Takes by hand and `evc_mailbox_enter` are not checked: who takes keeps all others away by itself.
  */
 #ifndef EVENTCORE_MAILBOX_H
 #define EVENTCORE_MAILBOX_H
@@ -266,7 +270,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbo
  *
  * @param out receives the envelope
  *
- * Threads: the one consumer (one thread at a time). Progress: lock-free; waits for no producer. While the
+ * Threads: the one consumer (one thread at a time, which is not checked). Progress: lock-free; waits for no producer. While the
  * consumer drains a backlog into its lanes, an urgent post waits until at most 1,024 envelopes have been
  * sorted, and one to the lane that is drained until all of them are. Ownership: the caller owns `*out` and ends
  * it with `evc_mailbox_recycle` or `evc_envelope_release`, before it gives up the last reference of the mailbox.
@@ -302,7 +306,7 @@ EVC_API enum evc_status evc_mailbox_wait(struct evc_mailbox *mailbox, uint64_t t
  * @return EVC_CLOSED when everything that was waiting has been handled or dropped
  *
  * Threads: the one consumer. Progress: blocking. Errors: EVC_INVALID_ARGUMENT for a mailbox with a `wake`,
- * which is to be pumped, or with `polled` and a strategy that sleeps.
+ * which is to be pumped, or with `polled` and a strategy that sleeps; EVC_NOT_PERMITTED if the mailbox has a consumer.
  */
 EVC_API enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox);
 
@@ -317,7 +321,9 @@ EVC_API enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox);
  *
  * Threads: any, one at a time, and not inside a handler of this mailbox; one pump must happen before the next
  * begins. After EVC_EMPTY, a pump that `wake` caused on another thread may begin before this call returns.
- * Progress: lock-free; the first call with a limit of 1 allocates, unless the mailbox is `polled`. Ownership: the caller's reference must outlive the call. Errors: EVC_INVALID_ARGUMENT.
+ * Progress: lock-free; the first call with a limit of 1 allocates, unless the mailbox is `polled`. Ownership: the
+ * caller's reference must outlive the call. Errors: EVC_INVALID_ARGUMENT; EVC_NOT_PERMITTED if the mailbox has a
+ * consumer.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbox, uint64_t limit);
 

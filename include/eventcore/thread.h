@@ -28,15 +28,15 @@ struct evc_thread_options {
 };
 
 /**
- * Starts a thread that runs `evc_mailbox_run(mailbox)`.
+ * Starts a thread that runs `evc_mailbox_run(mailbox)`. It is the mailbox's consumer from now on, until it has ended.
  *
  * @param options NULL: the defaults
  * @param out receives the thread
  *
  * Threads: any. Progress: blocking until the thread exists. Ownership: the thread holds a reference of the
  * mailbox; the caller ends `*out` with `evc_thread_join`. Errors: EVC_OUT_OF_MEMORY; EVC_NOT_PERMITTED if the
- * priority is refused; EVC_UNSUPPORTED if the system knows no affinity; EVC_INVALID_ARGUMENT. After an error
- * no thread runs.
+ * priority is refused, or the mailbox has a consumer; EVC_UNSUPPORTED if the system knows no affinity;
+ * EVC_INVALID_ARGUMENT, also for a mailbox that `evc_mailbox_run` refuses so. After an error no thread runs.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_thread_start(const struct evc_thread_options *options,
 						      struct evc_mailbox *mailbox,

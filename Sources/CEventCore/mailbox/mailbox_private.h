@@ -176,6 +176,8 @@ struct evc_mailbox {
 	bool batches;
 	/* evc_mailbox_run: whether, and how many times, to pause before a drain that finds little. */
 	bool paces;
+	/* Whether a run, a pump or a thread is the consumer. Exchanged by whoever wants to be it: any thread. */
+	_Atomic bool is_consumed;
 	uint32_t pace;
 	/* EVC_WAIT_PARK: how many more fruitless spins are allowed before a sleep. */
 	uint32_t grace_left;
@@ -281,6 +283,23 @@ static inline void evc_mailbox_push(struct evc_mailbox *mailbox, unsigned lane,
 	evc_mailbox_put(mailbox, lane, newest, oldest, events);
 	evc_mailbox_tell(mailbox, lane);
 }
+
+/* Makes the caller the consumer. False if there is one. Once for each run or pump, since it is an exchange. */
+static inline bool evc_mailbox_claim(struct evc_mailbox *mailbox)
+{
+	/* Acquire, pairs with who gives it back: what the consumer before has done. Release: for `arm` (mailbox_pump.c). */
+	return !atomic_exchange_explicit(&mailbox->is_consumed, true, memory_order_acq_rel);
+}
+
+/* Ends what evc_mailbox_claim began. */
+static inline void evc_mailbox_give_back(struct evc_mailbox *mailbox)
+{
+	/* Release, pairs with evc_mailbox_claim. */
+	atomic_store_explicit(&mailbox->is_consumed, false, memory_order_release);
+}
+
+/* mailbox_pump.c: evc_mailbox_run, of a mailbox that the caller has claimed and gives back. */
+enum evc_status evc_mailbox_run_claimed(struct evc_mailbox *mailbox);
 
 /* mailbox_take.c: the slow path of evc_mailbox_next. */
 struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox);

@@ -4,7 +4,8 @@
 
 #ifdef EVC_URCU
 /*
- * The two consumers that deliver: a thread (evc_mailbox_run), and a pump.
+ * The two consumers that deliver: a thread (evc_mailbox_run), and a pump. One file, though long: they share a loop,
+ * which is inlined into both.
  *
  * A pump is a consumer that is driven from outside: each call delivers some envelopes on the calling thread.
  * When nothing is left it arms the mailbox and returns, instead of sleeping.
@@ -31,6 +32,10 @@
  *   of that pump.
  *
  * Tests/Models/pump.pml checks this over all interleavings of small cases.
+ *
+ * That is so as long as callers keep the rule: one pump before the next. `is_consumed` finds out who does not. It is
+ * claimed at the beginning of a run and a pump, and after C6, and given back at the end and before C1, so that it is
+ * free whenever a caller may come.
  *
  * A pump with a deadline looks at the clock between two *stretches* of events, since a look before each event
  * would cost more than many handlers. A stretch has at most EVC_STRETCH_MOST events, and as many as are expected to
@@ -109,15 +114,12 @@ static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, struct ev
 	}
 }
 
-enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
+enum evc_status evc_mailbox_run_claimed(struct evc_mailbox *mailbox)
 {
 	struct evc_return_cache returns = { 0 };
 	struct evc_stretch endless = { .left = UINT64_MAX };
-	struct evc_mailbox *before;
+	struct evc_mailbox *before = evc_mailbox_enter(mailbox);
 
-	if (mailbox == NULL || !evc_mailbox_may_wait(mailbox))
-		return EVC_INVALID_ARGUMENT;
-	before = evc_mailbox_enter(mailbox);
 	mailbox->returns = &returns;
 	/* A spinning consumer is for the shortest latency; for the others a microsecond does not matter. */
 	mailbox->paces = mailbox->options.strategy != EVC_WAIT_SPIN;
@@ -129,6 +131,19 @@ enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 	return EVC_CLOSED;
 }
 
+enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
+{
+	enum evc_status status;
+
+	if (mailbox == NULL || !evc_mailbox_may_wait(mailbox))
+		return EVC_INVALID_ARGUMENT;
+	if (!evc_mailbox_claim(mailbox))
+		return EVC_NOT_PERMITTED;
+	status = evc_mailbox_run_claimed(mailbox);
+	evc_mailbox_give_back(mailbox);
+	return status;
+}
+
 /* True if anyone has posted, interrupted or closed. Touches nothing that belongs to the consumer. */
 static inline bool has_news(struct evc_mailbox *mailbox)
 {
@@ -136,9 +151,17 @@ static inline bool has_news(struct evc_mailbox *mailbox)
 	return evc_mailbox_is_signalled(mailbox) || evc_mailbox_has_posts(mailbox, memory_order_seq_cst);
 }
 
-/* Arms the mailbox, since nothing is left. True if the caller is not the consumer any more. */
+/* Gives the mailbox back, since nothing is left, and arms it. True if the caller is not the consumer any more. */
 static bool arm(struct evc_mailbox *mailbox)
 {
+	if (mailbox->options.wake == NULL) {
+		if (has_news(mailbox))
+			return false;
+		evc_mailbox_give_back(mailbox);
+		return true;
+	}
+	/* Pairs with evc_mailbox_claim, also one that failed: the C6 before it precedes this C1, which arms for both. */
+	(void)atomic_exchange_explicit(&mailbox->is_consumed, false, memory_order_acq_rel);
 	/* C1, then C2. */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_SLEEP, memory_order_seq_cst);
 	if (!has_news(mailbox))
@@ -146,7 +169,9 @@ static bool arm(struct evc_mailbox *mailbox)
 	/* C6, C7. Acquire: pairs with the C1 of whichever pump it was. */
 	return !(atomic_fetch_and_explicit(&mailbox->attention, ~EVC_ATTENTION_SLEEP,
 					   memory_order_acquire) &
-		 EVC_ATTENTION_SLEEP);
+		 EVC_ATTENTION_SLEEP) ||
+	       /* A caller that pumps against the rule is the consumer now, and sees the news. */
+	       !evc_mailbox_claim(mailbox);
 }
 
 /* At 26 ns for a look: 1 to 2 ns an event of short handlers, and 2.6 % of handlers of a microsecond. */
@@ -190,7 +215,7 @@ bool evc_stretch_next(struct evc_stretch *stretch)
 
 /*
  * Delivers stretch by stretch, as the consumer, and leaves before it arms the mailbox. EVC_OK after the last stretch,
- * EVC_EMPTY: the mailbox is armed.
+ * EVC_EMPTY: the mailbox is given back and armed.
  */
 static enum evc_status pump(struct evc_mailbox *mailbox, struct evc_stretch *stretch,
 			    struct evc_return_cache *returns)
@@ -210,7 +235,7 @@ static enum evc_status pump(struct evc_mailbox *mailbox, struct evc_stretch *str
 			continue;
 		/* Another pump may run, and use it, as soon as the mailbox is armed. */
 		evc_return_cache_flush(mailbox->by_hand);
-		if (mailbox->options.wake == NULL ? !has_news(mailbox) : arm(mailbox))
+		if (arm(mailbox))
 			return EVC_EMPTY;
 	}
 }
@@ -258,14 +283,19 @@ enum evc_status evc_mailbox_pump_until(struct evc_mailbox *mailbox, uint64_t lim
 		*handled = 0;
 	if (mailbox == NULL || limit == 0)
 		return EVC_INVALID_ARGUMENT;
+	if (!evc_mailbox_claim(mailbox))
+		return EVC_NOT_PERMITTED;
 	status = begin(mailbox, &stretch, limit, deadline) ? pump_with_cache(mailbox, &stretch, limit) : EVC_TIMED_OUT;
 	if (status == EVC_OK && stretch.behind > 0)
 		status = EVC_TIMED_OUT;
-	/* The next pump may be far off. A pump that armed the mailbox has seen to it before (C2). */
-	if (evc_unlikely(status != EVC_EMPTY && mailbox->bound != NULL)) {
-		evc_mailbox_order_taken(mailbox);
-		if (atomic_load_explicit(&mailbox->signal, memory_order_relaxed) & EVC_SIGNAL_BLOCKED)
-			evc_bound_unblock(mailbox->bound, 1);
+	if (status != EVC_EMPTY) {
+		/* The next pump may be far off. A pump that armed the mailbox has seen to it before (C2). */
+		if (evc_unlikely(mailbox->bound != NULL)) {
+			evc_mailbox_order_taken(mailbox);
+			if (atomic_load_explicit(&mailbox->signal, memory_order_relaxed) & EVC_SIGNAL_BLOCKED)
+				evc_bound_unblock(mailbox->bound, 1);
+		}
+		evc_mailbox_give_back(mailbox);
 	}
 	if (handled != NULL)
 		*handled = limit - stretch.left - stretch.behind;

@@ -80,9 +80,13 @@ SCENARIO(mailbox_pump)
 	tear_down();
 }
 
-/* Two threads pump alternately: whichever takes the wake-up. What the last pump did is visible. */
+/* Two threads pump alternately: whichever takes the wake-up. What the last pump did is visible, and none is refused. */
+static bool is_against_the_rule;
+
 static void *pump_if_wanted(void *unused)
 {
+	enum evc_status status;
+
 	for (;;) {
 		int over = atomic_load_explicit(&is_over, memory_order_acquire);
 		uint32_t there = atomic_load_explicit(&wanted, memory_order_relaxed);
@@ -95,8 +99,10 @@ static void *pump_if_wanted(void *unused)
 			sched_yield();
 			continue;
 		}
-		while (evc_mailbox_pump(mailbox, 2) == EVC_OK)
-			;
+		do
+			status = evc_mailbox_pump(mailbox, 2);
+		while (status == EVC_OK);
+		CHECK(status != EVC_NOT_PERMITTED || is_against_the_rule);
 	}
 }
 
@@ -152,4 +158,45 @@ SCENARIO(mailbox_pump_interrupt)
 	explorer_join(thread);
 	CHECK(atomic_load_explicit(&controls, memory_order_relaxed) == 1);
 	tear_down();
+}
+
+/* A thread that pumps without being asked: it is refused, or whoever was asked is, and nothing is lost. */
+static void *pump_unasked(void *unused)
+{
+	for (unsigned i = 0; i < 2; i++)
+		while (evc_mailbox_pump(mailbox, 2) == EVC_OK)
+			;
+	return unused;
+}
+
+static void pump_against_the_rule(void (*wake_or_null)(void *context))
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .wake = wake_or_null };
+	pthread_t threads[3];
+
+	is_against_the_rule = true;
+	set_up(&options);
+	threads[0] = explorer_start(pump_unasked, NULL);
+	threads[1] = explorer_start(wake_or_null != NULL ? pump_if_wanted : pump_unasked, NULL);
+	threads[2] = explorer_start(produce, &producers[0]);
+	explorer_join(threads[2]);
+	atomic_store_explicit(&is_over, 1, memory_order_release);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	/* Without a wake-up nobody needs to have come after the posts. */
+	while (wake_or_null == NULL && evc_mailbox_pump(mailbox, 2) == EVC_OK)
+		;
+	CHECK(tally_count_handled() == 2);
+	tally_check_order(0, 2);
+	tear_down();
+}
+
+SCENARIO(mailbox_pump_unasked)
+{
+	pump_against_the_rule(wake);
+}
+
+SCENARIO(mailbox_pump_at_once)
+{
+	pump_against_the_rule(NULL);
 }

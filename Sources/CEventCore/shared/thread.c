@@ -6,6 +6,7 @@
 #define _GNU_SOURCE 1
 #include "eventcore/shared_mailbox.h"
 
+#include "mailbox/mailbox_private.h"
 #include "platform/allocator.h"
 #include "platform/options.h"
 
@@ -37,7 +38,8 @@ static void *run(void *opaque)
 	if (thread->worker != NULL)
 		(void)evc_worker_run(thread->worker);
 	else
-		(void)evc_mailbox_run(thread->mailbox);
+		(void)evc_mailbox_run_claimed(thread->mailbox);
+	evc_mailbox_give_back(thread->mailbox);
 	return NULL;
 }
 
@@ -108,16 +110,18 @@ static enum evc_status start(const struct evc_thread_options *options, struct ev
 
 	if (status != EVC_OK)
 		return status;
+	/* Here and not in the thread: it is the consumer from now on, and a second one is told at once. */
+	if (!evc_mailbox_claim(mailbox))
+		return EVC_NOT_PERMITTED;
+	status = EVC_OUT_OF_MEMORY;
 	thread = evc_allocate(sizeof(*thread), _Alignof(struct evc_thread));
 	if (thread == NULL)
-		return EVC_OUT_OF_MEMORY;
+		goto no_thread;
 	thread->mailbox = mailbox;
 	thread->worker = worker;
 	thread->name[0] = '\0';
-	if (pthread_attr_init(&attributes) != 0) {
-		evc_deallocate(thread, sizeof(*thread), _Alignof(struct evc_thread));
-		return EVC_OUT_OF_MEMORY;
-	}
+	if (pthread_attr_init(&attributes) != 0)
+		goto no_attributes;
 	if (own.name != NULL) {
 		strncpy(thread->name, own.name, sizeof(thread->name) - 1);
 		thread->name[sizeof(thread->name) - 1] = '\0';
@@ -127,19 +131,23 @@ static enum evc_status start(const struct evc_thread_options *options, struct ev
 	if (status == EVC_OK)
 		status = status_of(pthread_create(&thread->handle, &attributes, run, thread));
 	pthread_attr_destroy(&attributes);
-	if (status != EVC_OK) {
-		evc_mailbox_release(mailbox);
-		evc_deallocate(thread, sizeof(*thread), _Alignof(struct evc_thread));
-		return status;
+	if (status == EVC_OK) {
+		*out = thread;
+		return EVC_OK;
 	}
-	*out = thread;
-	return EVC_OK;
+	evc_mailbox_release(mailbox);
+
+no_attributes:
+	evc_deallocate(thread, sizeof(*thread), _Alignof(struct evc_thread));
+no_thread:
+	evc_mailbox_give_back(mailbox);
+	return status;
 }
 
 enum evc_status evc_thread_start(const struct evc_thread_options *options,
 				 struct evc_mailbox *mailbox, struct evc_thread **out)
 {
-	if (mailbox == NULL || out == NULL)
+	if (mailbox == NULL || out == NULL || !evc_mailbox_may_wait(mailbox))
 		return EVC_INVALID_ARGUMENT;
 	return start(options, mailbox, NULL, out);
 }
