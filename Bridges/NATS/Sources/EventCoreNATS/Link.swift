@@ -50,6 +50,8 @@ final class Link: @unchecked Sendable {
   deinit {
     natsConnection_Destroy(connection)
     for subscription in retired.withLock({ $0 }) { natsSubscription_Destroy(subscription) }
+    // What was being sent when it was closed.
+    SpentMessages.shared.destroyAll()
   }
 
   /// Blocks until there is a connection, or an error. Once.
@@ -228,6 +230,7 @@ final class Link: @unchecked Sendable {
     }
     finishReplies()
     natsConnection_Close(connection)
+    SpentMessages.shared.destroyAll()
   }
 }
 

@@ -122,6 +122,8 @@ final class Inlet: Sendable {
   static let end: natsOnCompleteCB = { context in
     guard let context else { return }
     Unmanaged<Inlet>.fromOpaque(context).release()
+    // The last messages may have come while the bridge ended.
+    SpentMessages.shared.destroyAll()
   }
 }
 

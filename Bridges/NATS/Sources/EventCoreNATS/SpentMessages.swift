@@ -10,7 +10,7 @@ import CNATS
 /// once.
 final class SpentMessages: Sendable {
   static let shared = SpentMessages()
-  /// At most so many wait. They wait for ever if none comes after them.
+  /// At most so many wait: until others come after them, or a bridge ends.
   static let most = 31
   /// And at most so many bytes, without what headers take.
   static let mostBytes = 1 << 16
@@ -25,6 +25,15 @@ final class SpentMessages: Sendable {
       waiting.messages.append(message)
       waiting.bytes += Int(natsMsg_GetDataLength(message))
       guard waiting.messages.count > Self.most || waiting.bytes > Self.mostBytes else { return [] }
+      defer { waiting = ([], 0) }
+      return waiting.messages
+    }
+    for message in spent { natsMsg_Destroy(message) }
+  }
+
+  /// Destroys those that wait. Any thread.
+  func destroyAll() {
+    let spent = waiting.withLock { waiting in
       defer { waiting = ([], 0) }
       return waiting.messages
     }
