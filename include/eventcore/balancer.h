@@ -43,8 +43,9 @@ struct evc_load {
 };
 
 /**
- * Returns how many envelopes have been promised and not withdrawn, without those that were lost. Threads: any.
- * Progress: wait-free.
+ * Returns how many envelopes have been promised and not withdrawn, without those that were lost. Sequentially
+ * consistent, as each promise is: a watcher that sets a flag of its own so, and then finds nothing new, is seen by
+ * whoever posts next and looks at that flag afterwards. Threads: any. Progress: wait-free.
  */
 EVC_API uint64_t evc_load_promised(const struct evc_load *load);
 

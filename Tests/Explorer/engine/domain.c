@@ -72,7 +72,7 @@ void evc_domain_leave(void)
 		if (section[number] <= waits_until[i])
 			clock_join(&left_for[i], fiber_clock(number));
 	section[number] = 0;
-	fiber_clock(number)->at[number]++;
+	clock_tick(fiber_clock(number), number);
 	fiber_wake(section, FIBERS);
 }
 

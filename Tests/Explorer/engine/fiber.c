@@ -321,9 +321,9 @@ unsigned fiber_create(void *(*function)(void *), void *argument)
 	memcpy(fiber->locals, first_locals, locals_size());
 	if (current != NULL) {
 		fiber->clock = current->clock;
-		current->clock.at[fiber_number()]++;
+		clock_tick(&current->clock, fiber_number());
 	}
-	fiber->clock.at[count] = 1;
+	clock_tick(&fiber->clock, count);
 	return count++;
 }
 

@@ -255,7 +255,7 @@ static void leave(void)
 {
 	unsigned number = fiber_number();
 
-	fiber_clock(number)->at[number]++;
+	clock_tick(fiber_clock(number), number);
 }
 
 static bool acquires(int order)
@@ -478,8 +478,12 @@ static void fence(unsigned number, int order)
 {
 	struct clock *clock = fiber_clock(number);
 
-	if (acquires(order))
-		clock_join(clock, &pending[number].acquired);
+	if (acquires(order)) {
+		struct clock acquired = pending[number].acquired;
+
+		memset(acquired.unfenced, 0, sizeof(acquired.unfenced));
+		clock_join(clock, &acquired);
+	}
 	if (order == __ATOMIC_SEQ_CST) {
 		struct view *view;
 
@@ -493,9 +497,11 @@ static void fence(unsigned number, int order)
 		/* `place` is compared with <=. */
 		places++;
 	}
-	if (releases(order))
+	if (releases(order)) {
 		pending[number].released = *clock;
-	clock->at[number]++;
+		memset(pending[number].released.unfenced, 0, sizeof(clock->unfenced));
+	}
+	clock_tick(clock, number);
 }
 
 void memory_fence(int order)

@@ -68,7 +68,7 @@ static void release(struct object *object)
 	unsigned number = fiber_number();
 
 	clock_join(&object->clock, fiber_clock(number));
-	fiber_clock(number)->at[number]++;
+	clock_tick(fiber_clock(number), number);
 }
 
 static uint64_t nanoseconds(const struct timespec *time)

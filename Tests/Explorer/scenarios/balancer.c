@@ -66,6 +66,34 @@ static void tear_down(void)
 	tally_check_once(0, EVENTS);
 }
 
+static _Atomic bool watcher_sleeps;
+static bool was_seen;
+
+static void *post_and_look(void *producer)
+{
+	produce(producer);
+	was_seen = atomic_load_explicit(&watcher_sleeps, memory_order_seq_cst);
+	return NULL;
+}
+
+/* A watcher that sees nothing promised, and sleeps, is seen by the next one who posts (a pool's ticker does so). */
+SCENARIO(balancer_watch)
+{
+	pthread_t thread;
+	uint64_t promised;
+
+	set_up();
+	thread = explorer_start(post_and_look, &producers[0]);
+	atomic_store_explicit(&watcher_sleeps, true, memory_order_seq_cst);
+	promised = evc_load_promised(&loads[0]) + evc_load_promised(&loads[1]);
+	explorer_join(thread);
+	CHECK(promised > 0 || was_seen);
+	for (unsigned i = 0; i < 2; i++)
+		while (take_one(mailboxes[i]) >= 0)
+			;
+	tear_down();
+}
+
 /* One receiver retires under two producers: it handles what it was promised, then closes, and nothing is lost. */
 SCENARIO(balancer_retire)
 {

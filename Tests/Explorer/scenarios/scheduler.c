@@ -26,6 +26,25 @@ SCENARIO(scheduler_cancel)
 	tear_down();
 }
 
+static void *cancel_arbitrary(void *unused)
+{
+	/* What the first timer's id would be in its sixth generation. */
+	CHECK(evc_scheduler_cancel(scheduler, UINT64_C(5) << 32 | 3u << 3 | 1u) == EVC_NOT_FOUND);
+	return unused;
+}
+
+/* An arbitrary number cancels nothing, while the first block of timers comes into being. */
+SCENARIO(scheduler_cancel_arbitrary)
+{
+	pthread_t thread;
+
+	set_up(true);
+	thread = explorer_start(cancel_arbitrary, NULL);
+	add(0, 1000);
+	explorer_join(thread);
+	tear_down();
+}
+
 /* As add, and it has to fire in time. */
 static void add_expected(unsigned which, uint64_t after)
 {
