@@ -110,7 +110,11 @@ void evc_mailbox_release(struct evc_mailbox *mailbox)
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&mailbox->references, 1, memory_order_acq_rel) != 1)
 		return;
-	/* No other thread knows the mailbox any more, so that this thread is its consumer now. */
+	/*
+	 * No other thread knows the mailbox any more, so that this thread is its consumer now. Acquires what the last consumer
+	 * did, for a sanitizer that does not understand how its end comes before this, as with Swift's references.
+	 */
+	(void)evc_mailbox_claim(mailbox);
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	(void)evc_mailbox_end(mailbox);
 	evc_subscription_list_close(&mailbox->subscriptions);

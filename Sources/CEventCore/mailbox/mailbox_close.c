@@ -82,18 +82,18 @@ void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cach
 {
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
 		/*
-		 * The head goes on counting them. Acquire, pairs with P1. seq_cst: after ENDED in the single order
-		 * (mailbox_private.h).
+		 * The head goes on counting them. Acquire, pairs with P1. Release, pairs with a P1 that comes after: its P2
+		 * sees ENDED (mailbox_private.h).
 		 */
 		uintptr_t head = atomic_fetch_and_explicit(evc_mailbox_head(mailbox, lane), EVC_HEAD_COUNT,
-							   memory_order_seq_cst);
+							   memory_order_acq_rel);
 
 		drop_list(mailbox, evc_head_envelope(head), cache);
 	}
 	if (mailbox->displaces) {
 		struct evc_envelope *envelope;
 
-		/* After ENDED in the single order, as above: a put is sequentially consistent, too. */
+		/* ENDED, then the looks: a put comes before them in the single order, or its P2 sees ENDED. */
 		atomic_thread_fence(memory_order_seq_cst);
 		while ((envelope = evc_mailbox_take_displaceable(mailbox, EVC_LANE_COUNT)) != NULL) {
 			/* It was counted as taken. */
@@ -107,9 +107,10 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 {
 	/* Relaxed: evc_mailbox_is_closing has acquired the close, and with it the posts before it. */
 	if (!(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) & EVC_SIGNAL_CLOSE) &&
-	    evc_mailbox_has_mail(mailbox))
+	    (mailbox->occupied != 0 || mailbox->sorting != 0 || evc_mailbox_has_posts(mailbox, memory_order_relaxed)))
 		return false;
-	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_ENDED, memory_order_seq_cst);
+	/* Relaxed: producers learn of it by the heads. */
+	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_ENDED, memory_order_relaxed);
 	/* Nothing is taken any more. Relaxed: for this thread. */
 	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_CLOSE, memory_order_relaxed);
 	mailbox->occupied = mailbox->sorting = 0;
@@ -125,11 +126,6 @@ bool evc_mailbox_end(struct evc_mailbox *mailbox)
 	evc_mailbox_drop_posted(mailbox, mailbox->returns);
 	evc_return_cache_flush(mailbox->returns);
 	evc_return_cache_flush(mailbox->by_hand);
-	/*
-	 * Release, pairs with the same operation above when the last release ends the mailbox once more, for a sanitizer that
-	 * does not understand how the consumer's end comes before that, as with Swift's references.
-	 */
-	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_ENDED, memory_order_release);
 	return true;
 }
 #endif

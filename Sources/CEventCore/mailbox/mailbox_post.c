@@ -13,8 +13,8 @@ static inline void raise_alarm(struct evc_mailbox *mailbox, uint32_t attention, 
 {
 	if ((attention & lanes) != 0 &&
 	    !(atomic_load_explicit(&mailbox->signal, memory_order_seq_cst) & EVC_SIGNAL_ALARM))
-		/* Release, pairs with C4: the post. */
-		atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_ALARM, memory_order_release);
+		/* Relaxed: the load before it is what comes before C4 in the single order. */
+		atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_ALARM, memory_order_relaxed);
 }
 
 void evc_mailbox_attend_to_post(struct evc_mailbox *mailbox, uint32_t attention, uint32_t lanes)

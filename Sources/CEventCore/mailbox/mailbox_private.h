@@ -24,12 +24,12 @@
  *   P2 load attention              seq_cst      C2 look at their heads            seq_cst loads
  *   P3 is the lane in it? load     seq_cst      C3 load signal before a take      relaxed
  *      signal; raise ALARM                      C4 if up: clear it                seq_cst RMW
- *      unless it is up             release RMW  C5 look at the heads of the lanes before `relied`, which
+ *      unless it is up             relaxed RMW  C5 look at the heads of the lanes before `relied`, which
  *                                                  becomes the first that is not empty      seq_cst loads
  *                                               C6 look at the heads from `relied` on: up to the first
  *                                                  lane with a list, and at its own if that is a stack,
  *                                                  unless it was drained since the take began, and no
- *                                                  other one, nor C4, came after that      acquire
+ *                                                  other one, nor C4, came after that      relaxed
  *                                               C7 take from that list
  * An envelope that C7 takes was in the consumer's view before its C3 and C6: after a lane is drained, C3 and C6
  * are repeated.
@@ -38,16 +38,14 @@
  * on a stack none is newer than what is taken.
  *
  * Let p be such a post. It happened before the taken envelope came into the consumer's view, or else before
- * C3. What C3 and C6 themselves read adds nothing to that, since C6 reads heads that the consumer wrote, and
- * C3 a signal that is down.
+ * C3. What C3 and C6 themselves read adds nothing to that, since both are relaxed.
  * - p's lane is `relied` or a later one: C6 sees p's P1 by coherence, unless the consumer has taken p
  *   already.
  * - p's lane is before `relied`. Let C1 be the one that published the lane last. If p's P2 came before it in
  *   the single order of seq_cst operations, so did P1; then the look C2 or a later C5 saw p, and `relied` did
  *   not move beyond the lane. Otherwise P2 saw the lane in `attention`. Then P3 raised the alarm before the
- *   post returned, or found it up. C3 read it down, so that a C4 came after that raise; if P3 found it up,
- *   the C4 that cleared it follows P3's load in the single order. Either way P1 precedes C4, and the C5 that
- *   follows it saw p.
+ *   post returned, or found it up. C3 read it down, so that a C4 had cleared it since. P3's load read an older value
+ *   than that C4, and so precedes it in the single order, as P1 precedes P3's load. The C5 that follows C4 saw p.
  * - p is newer on the same stack: the last drain or C6 sees p's P1 by coherence. If that was a drain since the take
  *   began, what the consumer has learned by it is older than p: whoever knew of p, and posted to the same stack, did
  *   so after p. So a consumer takes also from a stack to which others post without a pause (a worker of a shared
@@ -63,10 +61,10 @@
  * Sleeping uses the same two steps: set SLEEP (C1), look (C2); a producer that sees SLEEP in P2 wakes the
  * consumer. A mailbox that is pumped is armed by the same bit: mailbox_pump.c.
  *
- * Closing: CLOSED in `attention` refuses later posts. When the consumer ends, it sets ENDED (a seq_cst RMW)
- * and drains all inboxes. A post that began before CLOSED either precedes ENDED in the single order, so that
- * the consumer's drain finds it, or sees ENDED in P2 and drains all inboxes itself. Each of them empties a
- * head by one RMW, which gives each envelope to one of the two.
+ * Closing: CLOSED in `attention` refuses later posts. When the consumer ends, it sets ENDED, and drains each inbox by
+ * one RMW that releases. A post that began before CLOSED comes before that RMW in the order of its head's changes, so
+ * that the drain finds it; or after it, so that P1 acquires ENDED, which P2 then sees, and drains all inboxes itself.
+ * Each envelope is given by one RMW to one of the two.
  *
  * Progress: a post is lock-free: its compare-and-swap is repeated if another one on the same lane has
  * succeeded.
@@ -298,7 +296,7 @@ static inline void evc_mailbox_give_back(struct evc_mailbox *mailbox)
 	atomic_store_explicit(&mailbox->is_consumed, false, memory_order_release);
 }
 
-/* mailbox_pump.c: evc_mailbox_run, of a mailbox that the caller has claimed and gives back. */
+/* mailbox_pump.c: evc_mailbox_run, of a mailbox that the caller has claimed. Gives it back. */
 enum evc_status evc_mailbox_run_claimed(struct evc_mailbox *mailbox);
 
 /* mailbox_take.c: the slow path of evc_mailbox_next. */

@@ -128,20 +128,17 @@ enum evc_status evc_mailbox_run_claimed(struct evc_mailbox *mailbox)
 		(void)evc_mailbox_wait(mailbox, EVC_FOREVER);
 	mailbox->returns = NULL;
 	evc_mailbox_leave(before);
+	evc_mailbox_give_back(mailbox);
 	return EVC_CLOSED;
 }
 
 enum evc_status evc_mailbox_run(struct evc_mailbox *mailbox)
 {
-	enum evc_status status;
-
 	if (mailbox == NULL || !evc_mailbox_may_wait(mailbox))
 		return EVC_INVALID_ARGUMENT;
 	if (!evc_mailbox_claim(mailbox))
 		return EVC_NOT_PERMITTED;
-	status = evc_mailbox_run_claimed(mailbox);
-	evc_mailbox_give_back(mailbox);
-	return status;
+	return evc_mailbox_run_claimed(mailbox);
 }
 
 /* True if anyone has posted, interrupted or closed. Touches nothing that belongs to the consumer. */

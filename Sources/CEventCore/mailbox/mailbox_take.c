@@ -45,7 +45,7 @@ static inline struct next_lane next_lane(struct evc_mailbox *mailbox, unsigned d
 	unsigned lane = listed != 0 ? (unsigned)__builtin_ctz(listed) : EVC_LANE_COUNT;
 	/* What is in a stack's inbox comes before what is in its list. */
 	unsigned limit = lane < EVC_LANE_FIRST_QUEUE && lane != drained ? lane + 1 : lane;
-	unsigned posted = first_posted(mailbox, mailbox->relied, limit, memory_order_acquire);
+	unsigned posted = first_posted(mailbox, mailbox->relied, limit, memory_order_relaxed);
 
 	if (posted < limit)
 		return (struct next_lane){ posted, true };
@@ -265,7 +265,7 @@ static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 		next = next_lane(mailbox, drained);
 		if (next.lane == EVC_LANE_COUNT) {
 			/* So that no event waits for a producer that is held up before its alarm. */
-			if (first_posted(mailbox, 0, mailbox->relied, memory_order_acquire) ==
+			if (first_posted(mailbox, 0, mailbox->relied, memory_order_relaxed) ==
 			    mailbox->relied)
 				return NULL;
 			look_before_relied(mailbox);

@@ -39,7 +39,6 @@ static void *run(void *opaque)
 		(void)evc_worker_run(thread->worker);
 	else
 		(void)evc_mailbox_run_claimed(thread->mailbox);
-	evc_mailbox_give_back(thread->mailbox);
 	return NULL;
 }
 

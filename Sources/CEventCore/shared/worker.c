@@ -345,6 +345,7 @@ enum evc_status evc_worker_run(struct evc_worker *worker)
 	}
 	worker->mailbox->returns = NULL;
 	evc_shared_consumed = consumed.outer;
+	evc_mailbox_give_back(worker->mailbox);
 	return EVC_CLOSED;
 }
 

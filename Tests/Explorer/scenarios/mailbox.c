@@ -136,6 +136,33 @@ SCENARIO(mailbox_close_when_empty)
 	CHECK(tally_was_handled(BEFORE));
 }
 
+static _Atomic bool has_ended;
+
+static void *run_to_the_end(void *unused)
+{
+	(void)run_mailbox(NULL);
+	/* A fence, since a sanitizer does not see that either. */
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(&has_ended, true, memory_order_relaxed);
+	return unused;
+}
+
+/* The last reference is released after the consumer's end, by an order that a sanitizer does not see: Swift counts so. */
+SCENARIO(mailbox_end_unseen)
+{
+	pthread_t consumer;
+
+	/* Without an event, whose end would be such an order that it sees. */
+	mailbox = make_mailbox(NULL);
+	consumer = explorer_start(run_to_the_end, NULL);
+	evc_mailbox_close(mailbox);
+	while (!atomic_load_explicit(&has_ended, memory_order_relaxed))
+		sched_yield();
+	atomic_thread_fence(memory_order_acquire);
+	evc_mailbox_release(mailbox);
+	explorer_join(consumer);
+}
+
 /* A producer's thread ends while its events wait, and another takes its place: nothing is lost. */
 SCENARIO(mailbox_end_of_thread)
 {
