@@ -159,46 +159,6 @@ static void in_pieces(void)
 	EXPECT(calls > 20 && finalized == 300);
 }
 
-static size_t slab_bytes(uint64_t *trims)
-{
-	struct evc_pool_statistics statistics;
-
-	evc_pool_read_statistics(&statistics);
-	*trims = statistics.trims;
-	return statistics.slab_bytes;
-}
-
-/* A burst, of which some events still wait all over its memory: a trim gives back the pages between, as long as it may. */
-static void trims_in_pieces(void)
-{
-	struct world world = open_world(NULL), slow = open_world(NULL);
-	uint64_t first, trims, begin = evc_clock_now();
-	size_t before, after;
-
-	delivered = finalized = 0;
-	for (uint32_t i = 0; i < 40000; i++)
-		EXPECT(evc_dispatch_bytes(i % 200 == 0 ? slow.router : world.router, 1, EVC_LANE_QUEUE_NORMAL, &i, sizeof(i),
-					  4, NULL) == EVC_OK);
-	EXPECT(evc_mailbox_pump(world.mailbox, EVC_FOREVER) == EVC_EMPTY);
-	after = slab_bytes(&first);
-	/* The first trim leaves alone what was used before. With AddressSanitizer there are no slabs, and no trims. */
-	do {
-		before = after;
-		EXPECT(evc_reclaim(0) != EVC_NOT_PERMITTED);
-		after = slab_bytes(&trims);
-	} while (after > 0 && trims < first + 2 && evc_clock_now() - begin < UINT64_C(20000000000));
-	EXPECT(after == 0 || trims == first + 2);
-	EXPECT(before - after <= 8 * 4096);
-	/* Where pages are larger than its pieces, it gives none back. The rest is not forgotten. */
-	if (after < before) {
-		evc_pool_trim();
-		EXPECT(after - slab_bytes(&trims) > 100 * 4096);
-	}
-	EXPECT(evc_mailbox_pump(slow.mailbox, EVC_FOREVER) == EVC_EMPTY && delivered == 40000);
-	close_world(&world);
-	close_world(&slow);
-}
-
 static void *post_elsewhere(void *opaque)
 {
 	struct world *world = opaque;
@@ -323,8 +283,6 @@ static void with_thread(void)
 
 int main(void)
 {
-	EXPECT(evc_shutdown() == EVC_OK);
-	trims_in_pieces();
 	EXPECT(evc_shutdown() == EVC_OK);
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		driven();

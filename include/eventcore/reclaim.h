@@ -35,9 +35,8 @@ EVC_API void evc_reclaimer_start(void);
  * If there is something to free, it waits for a grace period: some microseconds, but milliseconds if the system takes
  * another thread away in the middle of a dispatch whose route is not cached, or of a call on a shared mailbox.
  *
- * @param budget nanoseconds after which it frees no more; at least eight items are freed even so. A trim that is due then
- *        gives back one run of pages of each slab pool at most, and goes on when the next one is due (EVC_POOL_REST_NS).
- *        What is not interrupted is the grace period, and a trim's look at what is free: less than 1 ms for 64 MiB.
+ * @param budget nanoseconds after which it frees no more; at least eight items are freed even so. The grace period and
+ *        the trim are not interrupted.
  * @return EVC_OK: nothing is left (a `finalize` may still be running on another thread). EVC_TIMED_OUT: call again;
  *         the time is over, or another thread is freeing.
  *

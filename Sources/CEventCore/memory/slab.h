@@ -147,10 +147,7 @@ void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_
 
 /* slab_trim.c: the slab pool uses `bytes` more. The owner. */
 void evc_pool_grow(struct evc_pool *pool, size_t bytes);
-/*
- * slab_trim.c: gives free memory beyond `floor` back. True: the slab pool is busy and was left alone, or the thread's time
- * is over; then a segment was released at least.
- */
+/* slab_trim.c: gives free memory beyond `floor` back. True: the slab pool is busy and was left alone. */
 bool evc_pool_let_go(struct evc_pool *pool, size_t floor);
 /* slab_trim.c: a segment was returned; arms the trim if there may be something for the system. Lock-free. */
 void evc_pool_note_return(void);

@@ -147,8 +147,6 @@ struct holding {
 	struct evc_segment *first;
 	size_t free_bytes;
 	size_t floor;
-	/* No more pages are released, which takes a system call each: some microseconds. */
-	bool is_late;
 };
 
 static void count(struct holding *holding)
@@ -212,12 +210,9 @@ static void let_go(struct holding *holding)
 				let_go_of_slab_segment(holding->pool, segment);
 				continue;
 			}
-			if (!holding->is_late &&
-			    holding->free_bytes >= holding->floor + segment_size(holding->pool) &&
-			    release(holding->pool, segment)) {
+			if (holding->free_bytes >= holding->floor + segment_size(holding->pool) &&
+			    release(holding->pool, segment))
 				holding->free_bytes -= segment_size(holding->pool);
-				holding->is_late = !evc_domain_has_time();
-			}
 		}
 		*link = last = segment;
 		link = &segment->next;
@@ -242,7 +237,7 @@ bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
 		count(&holding);
 		let_go(&holding);
 	}
-	return is_busy || holding.is_late;
+	return is_busy;
 }
 
 #else

@@ -123,7 +123,7 @@ static inline struct evc_thread_record *evc_thread_record(void)
 
 /* The findings of a trim. */
 struct evc_trim {
-	/* A slab pool was busy and was left alone, or there was no time for all of it. */
+	/* A slab pool was busy and was left alone. */
 	bool is_busy;
 	/* A slab pool has more than its floor. */
 	bool has_surplus;

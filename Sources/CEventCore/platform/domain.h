@@ -55,9 +55,6 @@ void evc_domain_retire(struct evc_domain_head *head, size_t bytes, void (*reclai
  */
 void evc_domain_call_later(uint64_t after, void (*call)(void));
 
-/* False if the calling thread reclaims with a budget, which is used up. Threads: any. Progress: wait-free. */
-bool evc_domain_has_time(void);
-
 /*
  * Runs user code, which may take the user's locks: a fork does not wait for it. Whatever a reclaim runs must
  * call user code by this. Threads: any, with no lock of the core held.

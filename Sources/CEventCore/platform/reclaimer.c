@@ -89,8 +89,6 @@ static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool has_turn;
 /* The same, but also while user code runs. */
 static _Thread_local bool reclaims;
-/* While `has_turn`: when the thread's time is over. */
-static _Thread_local uint64_t turn_ends;
 /* Under `turn`: what is still to be reclaimed in it; its grace period is over. */
 static struct evc_domain_head *due[LISTS];
 
@@ -162,10 +160,9 @@ static bool take_turn(uint64_t deadline)
 	return is_done;
 }
 
-static void begin_turn(uint64_t deadline)
+static void begin_turn(void)
 {
 	has_turn = reclaims = true;
-	turn_ends = deadline;
 }
 
 static void end_turn(void)
@@ -226,7 +223,7 @@ static void *run(void *opaque)
 
 		if (wait == 0) {
 			pthread_mutex_lock(&turn);
-			begin_turn(EVC_FOREVER);
+			begin_turn();
 			call_if_due();
 			end_turn();
 		}
@@ -252,7 +249,7 @@ static void *run(void *opaque)
 			(void)evc_parker_wait(&parker, ticket, limit - age);
 		}
 		pthread_mutex_lock(&turn);
-		begin_turn(EVC_FOREVER);
+		begin_turn();
 		(void)take_turn(EVC_FOREVER);
 		end_turn();
 	}
@@ -380,18 +377,13 @@ enum evc_status evc_reclaim(uint64_t budget)
 	pthread_once(&prepared, prepare);
 	if (pthread_mutex_trylock(&turn) != 0)
 		return EVC_TIMED_OUT;
-	begin_turn(evc_clock_after(budget));
-	is_done = take_turn(turn_ends);
+	begin_turn();
+	is_done = take_turn(evc_clock_after(budget));
 	call_if_due();
 	end_turn();
 	if (!is_done)
 		tell(true);
 	return is_done ? EVC_OK : EVC_TIMED_OUT;
-}
-
-bool evc_domain_has_time(void)
-{
-	return !has_turn || turn_ends == EVC_FOREVER || evc_clock_now() < turn_ends;
 }
 
 bool evc_domain_is_reclaiming(void)
@@ -424,7 +416,7 @@ void evc_domain_reclaim_all(void)
 {
 	pthread_once(&prepared, prepare);
 	pthread_mutex_lock(&turn);
-	begin_turn(EVC_FOREVER);
+	begin_turn();
 	do
 		(void)take_turn(EVC_FOREVER);
 	while (is_any_retired());
