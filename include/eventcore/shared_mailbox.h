@@ -282,7 +282,8 @@ EVC_API enum evc_status evc_worker_wait(struct evc_worker *worker, uint64_t time
  *
  * @return EVC_CLOSED when the worker has ended
  *
- * Threads: the one that is this worker. Progress: blocking. Errors: EVC_INVALID_ARGUMENT.
+ * Threads: the one that is this worker. Progress: blocking. Errors: EVC_INVALID_ARGUMENT; EVC_NOT_PERMITTED if it runs
+ * already.
  */
 EVC_API enum evc_status evc_worker_run(struct evc_worker *worker);
 

@@ -40,7 +40,7 @@
 struct evc_cell {
 	/*
 	 * How many were superseded since the last take, without what `slot` counts; that take adds them to the
-	 * subscription's figure. Relaxed: a statistic.
+	 * subscription's figure.
 	 */
 	_Atomic uint64_t superseded;
 	/* The next cell of the same hash, but of another key. */

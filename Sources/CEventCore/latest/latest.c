@@ -31,16 +31,19 @@ static struct evc_cell *first_cell(struct evc_latest *latest)
 }
 
 /*
- * Exact while nothing is dispatched or taken; otherwise what is being moved, out of the full bits of a slot or by a
- * taker, may be missing or counted twice. Relaxed: a statistic.
+ * Exact while nothing is dispatched or taken. A count moves from a slot to its cell and on to the subscription, and is
+ * looked for the other way round: while it moves it may be missing, but is not counted twice, or a pool's thread would
+ * end too early (claim 3).
  */
 static uint64_t read_superseded(struct evc_latest *latest)
 {
-	uint64_t sum = atomic_load_explicit(&latest->superseded, memory_order_relaxed);
+	/* Acquire, both, pairs with `take` and `carry`: what has come here has left the place before. */
+	uint64_t sum = atomic_load_explicit(&latest->superseded, memory_order_acquire);
 
-	for (struct evc_cell *cell = first_cell(latest); cell != NULL; cell = cell->before)
-		sum += atomic_load_explicit(&cell->superseded, memory_order_relaxed) +
-		       count_in(atomic_load_explicit(&cell->slot, memory_order_relaxed));
+	for (struct evc_cell *cell = first_cell(latest); cell != NULL; cell = cell->before) {
+		sum += atomic_load_explicit(&cell->superseded, memory_order_acquire);
+		sum += count_in(atomic_load_explicit(&cell->slot, memory_order_relaxed));
+	}
 	return sum;
 }
 
@@ -118,7 +121,8 @@ static uintptr_t carry(struct evc_cell *cell, uintptr_t old)
 	if (!atomic_compare_exchange_strong_explicit(&cell->slot, &old, old & ~EVC_LATEST_COUNT,
 						     memory_order_relaxed, memory_order_relaxed))
 		return old;
-	atomic_fetch_add_explicit(&cell->superseded, count_in(EVC_LATEST_COUNT), memory_order_relaxed);
+	/* Release, pairs with read_superseded: the exchange above. */
+	atomic_fetch_add_explicit(&cell->superseded, count_in(EVC_LATEST_COUNT), memory_order_release);
 	return old & ~EVC_LATEST_COUNT;
 }
 
@@ -340,7 +344,8 @@ static struct evc_envelope *take(struct evc_latest *latest, struct evc_cell *cel
 	if (atomic_load_explicit(&cell->superseded, memory_order_relaxed) != 0)
 		superseded += atomic_exchange_explicit(&cell->superseded, 0, memory_order_relaxed);
 	if (superseded > 0)
-		atomic_fetch_add_explicit(&latest->superseded, superseded, memory_order_relaxed);
+		/* Release, pairs with read_superseded: the two exchanges above. */
+		atomic_fetch_add_explicit(&latest->superseded, superseded, memory_order_release);
 	return envelope_in(slot);
 }
 

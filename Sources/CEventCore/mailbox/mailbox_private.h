@@ -45,7 +45,8 @@
  *   the single order of seq_cst operations, so did P1; then the look C2 or a later C5 saw p, and `relied` did
  *   not move beyond the lane. Otherwise P2 saw the lane in `attention`. Then P3 raised the alarm before the
  *   post returned, or found it up. C3 read it down, so that a C4 had cleared it since. P3's load read an older value
- *   than that C4, and so precedes it in the single order, as P1 precedes P3's load. The C5 that follows C4 saw p.
+ *   than that C4, and so precedes it in the single order (of C23: P0668), as P1 precedes P3's load. The C5 that follows
+ *   C4 saw p.
  * - p is newer on the same stack: the last drain or C6 sees p's P1 by coherence. If that was a drain since the take
  *   began, what the consumer has learned by it is older than p: whoever knew of p, and posted to the same stack, did
  *   so after p. So a consumer takes also from a stack to which others post without a pause (a worker of a shared

@@ -68,7 +68,7 @@ static struct evc_timer *take_fresh(struct evc_timer_store *store)
 	} while (!atomic_compare_exchange_weak_explicit(&store->fresh, &index, index + 1,
 							memory_order_release, memory_order_relaxed));
 	timer = evc_timer_at(store, index);
-	/* Not atomic_init: a cancel of an arbitrary number may look at it. Relaxed: it finds no timer either way. */
+	/* Not atomic_init: a cancel of an arbitrary number may look at it. Relaxed: it needs to find nothing. */
 	atomic_store_explicit(&timer->word, (uint64_t)index << 3, memory_order_relaxed);
 	atomic_init(&timer->link, 0);
 	timer->position = EVC_TIMER_NOWHERE;

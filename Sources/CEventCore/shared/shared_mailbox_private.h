@@ -169,4 +169,7 @@ void evc_worker_pass_on(struct evc_worker *worker);
 /* The worker ends: as evc_worker_pass_on, and then waits for threads that are waking it. */
 void evc_worker_leave(struct evc_worker *worker);
 
+/* worker.c: evc_worker_run, of a worker whose mailbox the caller has claimed. Gives it back. */
+enum evc_status evc_worker_run_claimed(struct evc_worker *worker);
+
 #endif

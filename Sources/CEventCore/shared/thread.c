@@ -9,6 +9,7 @@
 #include "mailbox/mailbox_private.h"
 #include "platform/allocator.h"
 #include "platform/options.h"
+#include "shared/shared_mailbox_private.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +37,7 @@ static void *run(void *opaque)
 #endif
 	}
 	if (thread->worker != NULL)
-		(void)evc_worker_run(thread->worker);
+		(void)evc_worker_run_claimed(thread->worker);
 	else
 		(void)evc_mailbox_run_claimed(thread->mailbox);
 	return NULL;

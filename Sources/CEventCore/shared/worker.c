@@ -321,14 +321,11 @@ static inline enum evc_status deliver_next(struct evc_worker *worker, bool *held
 	}
 }
 
-enum evc_status evc_worker_run(struct evc_worker *worker)
+enum evc_status evc_worker_run_claimed(struct evc_worker *worker)
 {
-	struct evc_shared_consumed consumed = { NULL, evc_shared_consumed };
+	struct evc_shared_consumed consumed = { worker->shared, evc_shared_consumed };
 	struct evc_return_cache returns = { 0 };
 
-	if (worker == NULL)
-		return EVC_INVALID_ARGUMENT;
-	consumed.mailbox = worker->shared;
 	evc_shared_consumed = &consumed;
 	worker->mailbox->returns = &returns;
 	for (;;) {
@@ -347,6 +344,13 @@ enum evc_status evc_worker_run(struct evc_worker *worker)
 	evc_shared_consumed = consumed.outer;
 	evc_mailbox_give_back(worker->mailbox);
 	return EVC_CLOSED;
+}
+
+enum evc_status evc_worker_run(struct evc_worker *worker)
+{
+	if (worker == NULL)
+		return EVC_INVALID_ARGUMENT;
+	return evc_mailbox_claim(worker->mailbox) ? evc_worker_run_claimed(worker) : EVC_NOT_PERMITTED;
 }
 
 enum evc_status evc_worker_poll(struct evc_worker *worker)

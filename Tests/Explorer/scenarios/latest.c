@@ -151,6 +151,30 @@ SCENARIO(latest_statistics_of_closed)
 	check_statistics(true, EVC_LANE_QUEUE_NORMAL, EVC_LANE_STACK_HIGH);
 }
 
+static void *take_first(void *unused)
+{
+	(void)take_one(mailbox);
+	return unused;
+}
+
+/* A figure that is read while counts move is not too high: a pool's thread would end before its last event. */
+SCENARIO(latest_superseded_not_twice)
+{
+	pthread_t threads[2];
+
+	set_up(EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL);
+	producers[0].count = 5;
+	threads[0] = explorer_start(produce, &producers[0]);
+	threads[1] = explorer_start(take_first, NULL);
+	for (unsigned i = 0; i < 3; i++)
+		CHECK(evc_latest_subscription_superseded(subscription) <= 4);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	while (take_one(mailbox) >= 0)
+		;
+	tear_down();
+}
+
 /* Two producers at once: the last of one of them is handled last. */
 SCENARIO(latest_two_producers)
 {

@@ -48,10 +48,10 @@ final class Link: @unchecked Sendable {
   func retire(_ subscription: OpaquePointer) { retired.withLock { $0.append(subscription) } }
 
   deinit {
+    // What was being sent when it was closed. First: a message may not outlive the client's library.
+    SpentMessages.shared.destroyAll()
     natsConnection_Destroy(connection)
     for subscription in retired.withLock({ $0 }) { natsSubscription_Destroy(subscription) }
-    // What was being sent when it was closed.
-    SpentMessages.shared.destroyAll()
   }
 
   /// Blocks until there is a connection, or an error. Once.
