@@ -64,18 +64,20 @@ static const char *holds_a_worker(void)
 	return NULL;
 }
 
-/* Admitted at any moment of its start, and closed while it is held. */
+/* Admitted at any moment of its start, and closed while it is held. Two who would be it, too, are refused. */
 static const char *admits_at_any_moment(void)
 {
 	for (unsigned round = 0; round < SUITE_SCALE(3000u); round++) {
 		struct shared_receiver receiver;
-		struct evc_thread *thread;
+		struct evc_thread *thread, *second;
 		struct evc_worker *worker;
 
 		EXPECT_NONE(shared_open(&receiver));
 		EXPECT_OK(evc_worker_create(receiver.mailbox, NULL, &worker));
 		evc_worker_hold(worker);
 		EXPECT_OK(evc_thread_start_worker(NULL, worker, &thread));
+		EXPECT_STATUS(evc_worker_run(worker), EVC_NOT_PERMITTED);
+		EXPECT_STATUS(evc_thread_start_worker(NULL, worker, &second), EVC_NOT_PERMITTED);
 		EXPECT_OK(shared_post(&receiver, round % EVC_LANE_COUNT, 1));
 		if (round % 2) {
 			for (uint64_t start = evc_clock_now(); evc_clock_now() - start < round % 64 * 1000;)

@@ -246,7 +246,8 @@ EVC_API void evc_latest_subscription_release(struct evc_subscription *subscripti
 
 /**
  * Returns how many events of a latest-only or conflated subscription, of a mailbox or a shared mailbox, were
- * superseded. Exact while nothing is dispatched or taken, and never too high. Threads: any that holds a reference. Progress: O(keys).
+ * superseded. Exact while nothing is dispatched or taken, and never too high. Threads: any that holds a reference.
+ * Progress: O(keys).
  */
 EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription);
 
