@@ -271,10 +271,10 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbo
  *
  * @param out receives the envelope
  *
- * Threads: the one consumer (one thread at a time, which is not checked). Progress: lock-free; waits for no producer. While the
- * consumer drains a backlog into its lanes, an urgent post waits until at most 1,024 envelopes have been
- * sorted, and one to the lane that is drained until all of them are. Ownership: the caller owns `*out` and ends
- * it with `evc_mailbox_recycle` or `evc_envelope_release`, before it gives up the last reference of the mailbox.
+ * Threads: the one consumer (one thread at a time, which is not checked). Progress: lock-free; waits for no
+ * producer. While the consumer drains a backlog into its lanes, an urgent post waits until at most 1,024 envelopes
+ * have been sorted, and one to the lane that is drained until all of them are. Ownership: the caller owns `*out`
+ * and ends it with `evc_mailbox_recycle` or `evc_envelope_release`, before it gives up the last reference of the mailbox.
  * Errors: EVC_EMPTY, EVC_CLOSED; EVC_INVALID_ARGUMENT for a mailbox with `batches`.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox,
