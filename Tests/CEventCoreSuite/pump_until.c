@@ -6,9 +6,11 @@
 #ifdef EVC_URCU
 #include "batched.h"
 
+#include "mailbox/stretch.h"
+
 #define EVENTS 200u
 /* The most events between two looks at the clock: include/eventcore/mailbox.h. */
-#define STRETCH 32u
+#define STRETCH 128u
 
 struct timed {
 	struct suite_receiver receiver;
@@ -109,7 +111,7 @@ static const char *limits(void)
 	return NULL;
 }
 
-/* One handler turns slow, wherever it stands: as many may follow it as came before it, but at most 31. */
+/* One handler turns slow, wherever it stands: as many may follow it as came before it, but at most 127. */
 static const char *sudden(void)
 {
 	for (uint64_t slow = 0; slow < EVENTS; slow++) {
@@ -131,6 +133,54 @@ static const char *sudden(void)
 			       (unsigned long long)after, (unsigned long long)slow);
 		}
 		EXPECT_NONE(close_timed(&timed));
+	}
+	return NULL;
+}
+
+/* The first event of another subscription turns slow, however many of the first one came before: none follows it. */
+static const char *of_another_kind(void)
+{
+	for (uint64_t before = 0; before < EVENTS - 1; before++) {
+		struct suite_receiver other;
+		struct timed timed;
+		uint64_t handled;
+
+		EXPECT_NONE(open_timed(&timed));
+		EXPECT_OK(evc_mailbox_pump(timed.receiver.mailbox, EVENTS - before));
+		other = timed.receiver;
+		EXPECT_NONE(suite_receiver_add(&timed.receiver, deliver, &timed, &other.subscription));
+		for (uint64_t i = EVENTS; i < 2 * EVENTS; i++)
+			EXPECT_OK(suite_post(&other, EVC_LANE_QUEUE_NORMAL, i));
+		timed.slow = EVENTS;
+		timed.deadline = evc_clock_now() + 1000000;
+		EXPECT_STATUS(evc_mailbox_pump_until(timed.receiver.mailbox, 1000, timed.deadline, &handled),
+			      EVC_TIMED_OUT);
+		EXPECT(timed.begun <= EVENTS + 1, "%llu events began after the slow one, which came after %llu",
+		       (unsigned long long)(timed.begun - EVENTS - 1), (unsigned long long)before);
+		EXPECT_EQUAL(handled, timed.begun - (EVENTS - before), "handled");
+		timed.slow = UINT64_MAX;
+		EXPECT_STATUS(evc_mailbox_pump(timed.receiver.mailbox, 1000), EVC_EMPTY);
+		EXPECT_EQUAL(timed.begun, 2 * EVENTS, "delivered in all");
+		EXPECT(timed.in_order, "the order changed");
+		evc_mailbox_release(timed.receiver.mailbox);
+	}
+	return NULL;
+}
+
+/* However short the handlers were: the rest of the time suffices for a stretch of handlers of 8 us. */
+static const char *near_the_deadline(void)
+{
+	for (uint64_t fit = 1; fit < 2 * STRETCH; fit++) {
+		uint64_t now = evc_clock_now();
+		struct evc_stretch stretch = { .behind = 1000, .length = STRETCH, .began = now };
+
+		stretch.deadline = now + 8192 * fit + 8191;
+		if (!evc_stretch_next(&stretch))
+			continue;
+		EXPECT(stretch.left >= 1 && stretch.left <= fit && stretch.left <= STRETCH,
+		       "a stretch has %llu events when %llu of 8 us fit", (unsigned long long)stretch.left,
+		       (unsigned long long)fit);
+		EXPECT_EQUAL(stretch.left + stretch.behind, 1000, "left in all");
 	}
 	return NULL;
 }
@@ -332,7 +382,9 @@ static const char *arguments(void)
 static const struct evc_suite_test tests[] = {
 	{ "a deadline that has passed lets nothing begin, and what waits stays in order", past },
 	{ "a pump with a deadline stops at its limit and says how many it handled", limits },
-	{ "D1 after a handler that turns slow no more begin than came before, and at most 31", sudden },
+	{ "D1 after a handler that turns slow no more begin than came before, and at most 127", sudden },
+	{ "D1 after the first handler of another subscription that is slow none begins", of_another_kind },
+	{ "a stretch near the deadline is over in time if each handler takes 8 us", near_the_deadline },
 	{ "D1 the same within a batch, whose walk goes on over the looks at the clock", in_batches },
 	{ "handlers that take long all begin before the deadline", steady },
 	{ "D10 a pump of a closed mailbox handles nothing", closed },

@@ -79,6 +79,7 @@
 #include "latest/subscription_list.h"
 #include "memory/consumed.h"
 #include "mailbox/bound.h"
+#include "mailbox/stretch.h"
 #include "memory/envelope.h"
 #include "platform/parker_private.h"
 
@@ -329,25 +330,6 @@ struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, 
 /* mailbox.c: `by_hand`, which is made if there is none. NULL = out of memory: each slot then goes back by itself. */
 struct evc_return_cache *evc_mailbox_by_hand(struct evc_mailbox *mailbox);
 
-/* The most events between two looks at the clock: as many as handlers of 31 ns take a microsecond for. */
-#define EVC_STRETCH_MOST UINT64_C(32)
-
-/* How many more events a consumer that delivers may begin: those of a stretch, and those behind it (mailbox_pump.c). */
-struct evc_stretch {
-	/* Until the next look at the clock. */
-	uint64_t left;
-	/* After that. The rest of the structure is not used if this is 0 from the beginning. */
-	uint64_t behind;
-	/* How many events the stretch has, and when it began. */
-	uint64_t length;
-	uint64_t began;
-	uint64_t deadline;
-	/* The caller's clock, whose stretches have one event; NULL: the core's. */
-	const struct evc_clock *clock;
-};
-
-/* mailbox_pump.c: begins the next stretch, after `left` has come to 0. False: the limit or the deadline has come. */
-bool evc_stretch_next(struct evc_stretch *stretch);
 /* mailbox_batch.c: delivers a batch from its first event on, as far as the stretches go; one event at least. */
 void evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 			       struct evc_stretch *stretch);

@@ -36,14 +36,6 @@
  * That is so as long as callers keep the rule: one pump before the next. `is_consumed` finds out who does not. It is
  * claimed at the beginning of a run and a pump, and after C6, and given back at the end and before C1, so that it is
  * free whenever a caller may come.
- *
- * A pump with a deadline looks at the clock between two *stretches* of events, since a look before each event
- * would cost more than many handlers. A stretch has at most EVC_STRETCH_MOST events, and as many as are expected to
- * take LOOK_NS at the pace of the stretch before, or as long as is left, if that is less. The first stretch
- * has one event, and each at most twice as many as the one before: handlers that turn slow all at once are
- * therefore found by a look after no more events than the pump has delivered so far, and after EVC_STRETCH_MOST at
- * the latest. Figures: Documentation/Choices.md. A clock of the caller's, which may be moved by handlers, is looked at
- * before each event.
  */
 #include "mailbox/mailbox_private.h"
 
@@ -68,6 +60,7 @@ static inline uint64_t deliver(struct evc_mailbox *mailbox, struct evc_envelope 
 	void *payload = envelope->bytes;
 	bool owned = true, moved;
 
+	left = evc_stretch_meet(stretch, subscription, left);
 	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_BOXED)) {
 		if (envelope->flags & EVC_ENVELOPE_BATCH) {
 			stretch->left = left;
@@ -117,7 +110,7 @@ static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, struct ev
 enum evc_status evc_mailbox_run_claimed(struct evc_mailbox *mailbox)
 {
 	struct evc_return_cache returns = { 0 };
-	struct evc_stretch endless = { .left = UINT64_MAX };
+	struct evc_stretch endless = { .left = UINT64_MAX, .deadline = EVC_FOREVER };
 	struct evc_mailbox *before = evc_mailbox_enter(mailbox);
 
 	mailbox->returns = &returns;
@@ -171,45 +164,6 @@ static bool arm(struct evc_mailbox *mailbox)
 	       !evc_mailbox_claim(mailbox);
 }
 
-/* At 26 ns for a look: 1 to 2 ns an event of short handlers, and 2.6 % of handlers of a microsecond. */
-#define LOOK_NS UINT64_C(1000)
-
-static bool next_by_callers_clock(struct evc_stretch *stretch)
-{
-	if (stretch->clock->now(stretch->clock->context) >= stretch->deadline)
-		return false;
-	stretch->left = 1;
-	stretch->behind--;
-	return true;
-}
-
-bool evc_stretch_next(struct evc_stretch *stretch)
-{
-	uint64_t now, span, took, events = 2 * stretch->length;
-
-	if (stretch->behind == 0)
-		return false;
-	if (evc_unlikely(stretch->clock != NULL))
-		return next_by_callers_clock(stretch);
-	now = evc_clock_now();
-	if (now >= stretch->deadline)
-		return false;
-	span = stretch->deadline - now < LOOK_NS ? stretch->deadline - now : LOOK_NS;
-	/* The clock's ticks may be coarse: one nanosecond more, against a division by zero. */
-	took = now - stretch->began + 1;
-	/* Short handlers pay for no division. */
-	if (evc_unlikely(span < 2 * took))
-		events = span * stretch->length / took;
-	if (events > EVC_STRETCH_MOST)
-		events = EVC_STRETCH_MOST;
-	if (events > stretch->behind)
-		events = stretch->behind;
-	stretch->length = stretch->left = events > 0 ? events : 1;
-	stretch->behind -= stretch->left;
-	stretch->began = now;
-	return true;
-}
-
 /*
  * Delivers stretch by stretch, as the consumer, and leaves before it arms the mailbox. EVC_OK after the last stretch,
  * EVC_EMPTY: the mailbox is given back and armed.
@@ -261,11 +215,11 @@ static bool begin(const struct evc_mailbox *mailbox, struct evc_stretch *stretch
 {
 	const struct evc_clock *clock = mailbox->clock.now != NULL ? &mailbox->clock : NULL;
 
-	*stretch = (struct evc_stretch){ .left = limit };
+	*stretch = (struct evc_stretch){ .left = limit, .deadline = deadline };
 	if (deadline == EVC_FOREVER)
 		return true;
 	*stretch = (struct evc_stretch){
-		1, limit - 1, 1, clock != NULL ? clock->now(clock->context) : evc_clock_now(), deadline, clock
+		1, limit - 1, deadline, 1, clock != NULL ? clock->now(clock->context) : evc_clock_now(), clock
 	};
 	return stretch->began < deadline;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/* What happens with the envelopes of one kind at one sink. Constant once published. The sink owns it. */
+/* What happens with the envelopes of one kind at one sink. Constant once published, but for `met`. The sink owns it. */
 #ifndef EVC_SUBSCRIPTION_H
 #define EVC_SUBSCRIPTION_H
 
@@ -25,6 +25,8 @@ struct evc_subscription {
 	/* The next one in the sink's list. */
 	struct evc_subscription *next;
 	bool is_shared;
+	/* The last deadline of a pump that has delivered one of its events (evc_stretch_meet). The consumer's. */
+	uint64_t met;
 	/*
 	 * Of a balancer's receiver: told of each promised event that its mailbox has displaced. Written before the first of
 	 * them, which comes by a snapshot that is published after it.

@@ -93,7 +93,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       switch step {
       case .event(let event):
         if let record = event.record {
-          deliver(record, consumer)
+          deliver(record, consumer, &stretch)
           stretch.didHandle()
         }
         event.token?.release()
@@ -141,8 +141,9 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   }
 
   @inline(__always)
-  private func deliver(_ record: LockingRecord, _ consumer: Consumer) {
+  private func deliver(_ record: LockingRecord, _ consumer: Consumer, _ stretch: inout LockingStretch) {
     record.header.pointee.subscription._withUnsafeGuaranteedRef { subscription in
+      if !subscription.isShared { stretch.meet(subscription) }
       let payload = envelopePayload(record.address)
       let moved =
         subscription.isShared

@@ -63,7 +63,7 @@ extension SharedMailbox.Entry: LockingTarget {}
 
 /// What a record is addressed to.
 final class LockingSubscription: @unchecked Sendable {
-  // Everything is constant; the target guards itself.
+  // Everything is constant but `met`, which is the consumer's; the target guards itself.
   private let target: AnyObject?
   /// The address of the target, which is read without counting a reference.
   private let address: UnsafeMutableRawPointer?
@@ -76,6 +76,8 @@ final class LockingSubscription: @unchecked Sendable {
   unowned(unsafe) let sink: LockingSink
   /// The sink, if the subscription is latest-only or conflated.
   let latest: LockingLatest?
+  /// The last deadline of a run that has handled one of its events (`LockingStretch.meet`).
+  @exclusivity(unchecked) var met: UInt64 = 0
 
   /// - Parameter target: Nil for a sink that addresses anew what it accepts.
   init(

@@ -2,11 +2,11 @@
 // Copyright the EventCore authors
 
 /// How many more events a run may begin: those of a stretch, until the next look at the clock, and those behind it. The
-/// rule is that of the C core, whose `mailbox_pump.c` gives the reasons: a stretch has at most 32 events, as many as are
-/// expected to take a microsecond at the pace of the one before, and at most twice as many as that.
+/// rule is that of the C core, whose `stretch.h` says and explains it.
 struct LockingStretch {
-  private static let most = 32
-  private static let span: UInt64 = 1_000
+  private static let most: UInt64 = 128
+  private static let span: UInt64 = 2_000
+  private static let slow: UInt64 = 8_192
 
   private let deadline: UInt64
   private var left: Int
@@ -24,6 +24,16 @@ struct LockingStretch {
   @inline(__always)
   mutating func mayBegin() -> Bool { left > 0 || beginNext() }
 
+  /// Before an event of a subscription.
+  @inline(__always)
+  mutating func meet(_ subscription: LockingSubscription) {
+    guard subscription.met != deadline else { return }
+    subscription.met = deadline
+    guard deadline != .max else { return }
+    behind += left - 1
+    (left, length) = (1, 1)
+  }
+
   /// After an event.
   @inline(__always)
   mutating func didHandle() { left -= 1 }
@@ -33,9 +43,10 @@ struct LockingStretch {
     guard behind > 0 else { return false }
     let now = monotonicNanoseconds()
     guard now < deadline else { return false }
-    let (span, took) = (min(deadline - now, Self.span), now - began + 1)
-    let expected = span < 2 * took ? Int(span * UInt64(length) / took) : 2 * length
-    left = min(max(expected, 1), Self.most, behind)
+    let rest = deadline - now
+    let (span, took) = (min(rest, Self.span), now - began + 1)
+    let expected = span < 2 * took ? span * UInt64(length) / took : 2 * UInt64(length)
+    left = min(max(Int(min(expected, Self.most, rest / Self.slow)), 1), behind)
     length = left
     behind -= left
     began = now

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+#include "platform/config.h"
+
+#ifdef EVC_URCU
+#include "mailbox/stretch.h"
+
+#include "platform/clock.h"
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool next_by_callers_clock(struct evc_stretch *stretch)
+{
+	if (stretch->clock->now(stretch->clock->context) >= stretch->deadline)
+		return false;
+	stretch->left = 1;
+	stretch->behind--;
+	return true;
+}
+
+bool evc_stretch_next(struct evc_stretch *stretch)
+{
+	uint64_t now, rest, span, took, events = 2 * stretch->length;
+
+	if (stretch->behind == 0)
+		return false;
+	if (evc_unlikely(stretch->clock != NULL))
+		return next_by_callers_clock(stretch);
+	now = evc_clock_now();
+	if (now >= stretch->deadline)
+		return false;
+	rest = stretch->deadline - now;
+	span = lesser(rest, EVC_LOOK_NS);
+	/* The clock's ticks may be coarse: one nanosecond more, against a division by zero. */
+	took = now - stretch->began + 1;
+	/* Short handlers pay for no division. */
+	if (evc_unlikely(span < 2 * took))
+		events = span * stretch->length / took;
+	events = lesser(lesser(events, EVC_STRETCH_MOST), rest >> EVC_STRETCH_SLOW);
+	events = lesser(events > 0 ? events : 1, stretch->behind);
+	stretch->length = stretch->left = events;
+	stretch->behind -= events;
+	stretch->began = now;
+	return true;
+}
+#endif
