@@ -122,7 +122,8 @@ static bool deliver_prompt(void *context, void *payload, const struct evc_envelo
 
 static const char *counted_first(void)
 {
-	for (unsigned length = 1; length <= 65; length++) {
+	/* Beyond what the bits of a slot count, 3 or 1,023, and twice that. */
+	for (unsigned length = 1; length <= 2100; length += length < 65 || length / 10 == 102 ? 1 : 5) {
 		struct prompt prompt = { 0 };
 		struct evc_mailbox_options options = { .size = sizeof(options), .wake = pump_prompt, .context = &prompt };
 		struct evc_subscription_options subscription = { .size = sizeof(subscription), .deliver = deliver_prompt,

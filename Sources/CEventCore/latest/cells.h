@@ -51,7 +51,7 @@ struct evc_cell {
 	_Atomic uint64_t state[EVC_LANE_COUNT];
 	/*
 	 * Also counts what was superseded since the last carry, since an atomic addition for each would cost a
-	 * dispatch as much as the exchange (6 of 30 ns).
+	 * dispatch as much as the exchange (6 of 30 ns). How the word is laid out: latest.h.
 	 */
 	_Atomic uintptr_t slot;
 	/* Constant. */

@@ -111,7 +111,7 @@ void evc_latest_subscription_release(struct evc_subscription *subscription)
 
 static struct evc_envelope *envelope_in(uintptr_t slot)
 {
-	return (struct evc_envelope *)(slot & ~(EVC_LATEST_LANE | EVC_LATEST_COUNT));
+	return (struct evc_envelope *)((slot & ~(EVC_LATEST_LANE | EVC_LATEST_COUNT)) >> EVC_LATEST_HIGH_BITS);
 }
 
 /* Moves the count out of the full bits of a slot that was read as `old`. Returns its present value. */
@@ -129,6 +129,7 @@ static uintptr_t carry(struct evc_cell *cell, uintptr_t old)
 /* P1. Returns the superseded envelope, if any, which it counts by P1 itself or before, never after (claim 3). */
 static inline struct evc_envelope *put(struct evc_cell *cell, struct evc_envelope *newest, unsigned lane)
 {
+	const uintptr_t word = (uintptr_t)newest << EVC_LATEST_HIGH_BITS | lane;
 	uintptr_t old = atomic_load_explicit(&cell->slot, memory_order_relaxed);
 	uintptr_t superseded;
 
@@ -137,9 +138,8 @@ static inline struct evc_envelope *put(struct evc_cell *cell, struct evc_envelop
 			old = carry(cell, old);
 		superseded = old == 0 ? 0 : (old & EVC_LATEST_COUNT) + EVC_LATEST_COUNT_ONE;
 		/* Releases the envelope, and acquires the one that is superseded. */
-	} while (!atomic_compare_exchange_weak_explicit(&cell->slot, &old,
-							(uintptr_t)newest | superseded | lane,
-							memory_order_seq_cst, memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(&cell->slot, &old, word | superseded, memory_order_seq_cst,
+							memory_order_relaxed));
 	return envelope_in(old);
 }
 
