@@ -45,18 +45,20 @@ static _Atomic bool is_armed;
 static void tick(void)
 {
 	/*
-	 * Before the trim: who grows or returns later arms it anew. Relaxed: a thread that lists or fills a
-	 * segment after the trim's look acquires that (take_all, is_free), and finds the flag cleared; a pool
-	 * that has grown unnoticed has left `surplus` not 0.
+	 * Before the trim: who grows or returns later arms it anew. A thread that lists or fills a segment after
+	 * the trim's look acquires that (take_all, is_free), and finds the flag cleared; a pool that has grown
+	 * unnoticed has left `surplus` not 0. Release, pairs with arm: the end of this call's schedule, before the
+	 * next one.
 	 */
-	atomic_store_explicit(&is_armed, false, memory_order_relaxed);
+	atomic_store_explicit(&is_armed, false, memory_order_release);
 	evc_pool_trim();
 }
 
 static void arm(void)
 {
+	/* Acquire, pairs with tick: or the new schedule might come before the one that is over, and be lost. */
 	if (!atomic_load_explicit(&is_armed, memory_order_relaxed) &&
-	    !atomic_exchange_explicit(&is_armed, true, memory_order_relaxed))
+	    !atomic_exchange_explicit(&is_armed, true, memory_order_acquire))
 		evc_domain_call_later(EVC_POOL_REST_NS, tick);
 }
 
