@@ -28,7 +28,7 @@ static KEPT uint64_t random_state;
 static KEPT unsigned rarity[CHOICE_KINDS];
 /* A fiber that yields mostly goes on nevertheless. */
 static KEPT bool is_stubborn;
-/* For this many more loads old stores are read often: an order was weakened here. */
+/* For this many more loads and stores old stores are read, or preceded, often: an order was weakened here. */
 static KEPT unsigned heat;
 static KEPT uint32_t *replayed;
 static KEPT size_t replayed_count;
@@ -111,7 +111,7 @@ static unsigned choose_random(enum choice kind, unsigned count)
 		return draw() % count;
 	if (kind == CHOICE_AFTER_YIELD)
 		return is_stubborn && draw() % 128 != 0 ? count - 1 : draw() % (count - 1);
-	if (heat > 0 && kind == CHOICE_LOAD) {
+	if (heat > 0 && (kind == CHOICE_LOAD || kind == CHOICE_PLACE)) {
 		heat--;
 		return draw() % 2 == 0 ? 1 + draw() % (count - 1) : 0;
 	}

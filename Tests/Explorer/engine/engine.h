@@ -45,7 +45,7 @@ enum choice {
 };
 
 unsigned choose(enum choice kind, unsigned count);
-/* Draws old stores for the next loads more often, since they are what matters there. */
+/* Draws old stores for the next loads, and early places for stores, more often: they are what matters there. */
 void choice_heat(void);
 
 /* How the next execution chooses: from a seed; by the list; or as the next one of the search. */

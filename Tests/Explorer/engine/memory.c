@@ -16,8 +16,11 @@
  *   4. B, if a fence X happens before A, and B happens before a fence that came before X
  * For each fence `views` tells what happens before it or an earlier one: 2 is the last view, 4 that of X.
  *
- * A release sequence is a store and the read-modify-writes that follow it without a gap. A read-modify-write reads
- * the newest store. Other stores may be put behind newer ones, down to their floor, but not in between.
+ * A release sequence is a store and the read-modify-writes that follow it without a gap. A new store may be put before
+ * others, down to its floor, but never between a read-modify-write and the store that it has read. What a
+ * read-modify-write writes comes right after what it reads: it therefore reads the newest store, or an older one, behind
+ * which there is such a place. That the stores behind it were executed before it contradicts nothing: what coherence
+ * and S demand is its floor, as a reader's and a writer's.
  *
  * Left out: reading from a store that is executed later (load buffering, which release and acquire forbid as well
  * as the order of execution does), and executions in which S contradicts happens-before.
@@ -169,6 +172,24 @@ static uint32_t floor_of(const struct object *object, bool is_seq_cst)
 	return floor;
 }
 
+static bool is_place(const struct object *object, uint32_t position)
+{
+	return position == object->count || !object->order[position]->is_modify;
+}
+
+/* Where a new store comes in the modification order: last, or before another store and behind the floor. */
+static uint32_t choose_place(const struct object *object, uint32_t floor, enum choice kind)
+{
+	uint32_t count = 0, choice, position;
+
+	for (position = object->count; position > floor; position--)
+		count += is_place(object, position);
+	choice = choose(kind, count);
+	for (position = object->count; !is_place(object, position) || choice-- > 0; position--)
+		;
+	return position;
+}
+
 static uint64_t read_real(uintptr_t address, size_t size)
 {
 	uint64_t value = 0;
@@ -296,10 +317,15 @@ static void written(struct object *object, struct store *store, int order)
 	note(object, store, order);
 }
 
+static bool is_weakened(const struct explorer_site *site, unsigned which, int order)
+{
+	return site->is_weakened[which] && site->from[which] == order;
+}
+
 static int order_of(struct explorer_site *site, unsigned which, int order)
 {
 	site->orders[which] |= (uint8_t)(1u << order);
-	if (!site->is_weakened[which] || site->from[which] != order)
+	if (!is_weakened(site, which, order))
 		return order;
 	choice_heat();
 	return site->to[which];
@@ -335,21 +361,12 @@ uint64_t explorer_load(struct explorer_site *site, const volatile void *at, size
 void explorer_store(struct explorer_site *site, volatile void *at, size_t size, uint64_t value, int order)
 {
 	struct object *object = enter(at, size, ACCESS_WRITE, CALLER);
-	uint32_t floor, places_there = 1, choice, last = object->count - 1;
 	struct store *store;
+	uint32_t floor;
 
 	order = order_of(site, 0, order);
 	floor = floor_of(object, order == __ATOMIC_SEQ_CST);
-	/*
-	 * Before another store, down to the floor, but never between a read-modify-write and the store that
-	 * it read.
-	 */
-	while (last > floor && !object->order[last]->is_modify) {
-		last--;
-		places_there++;
-	}
-	choice = choose(CHOICE_PLACE, places_there);
-	store = add(object, object->count - choice, value);
+	store = add(object, choose_place(object, floor, CHOICE_PLACE), value);
 	tell(site, "store", object, store, order);
 	written(object, store, order);
 	leave();
@@ -362,7 +379,7 @@ static void modify(struct explorer_site *site, const char *what, struct object *
 	struct store *store;
 
 	read_from(object, before, order);
-	store = add(object, object->count, value);
+	store = add(object, before->position + 1, value);
 	store->is_modify = true;
 	store->released = before->released;
 	written(object, store, order);
@@ -397,25 +414,35 @@ uint64_t explorer_modify(struct explorer_site *site, volatile void *at, size_t s
 			 int order)
 {
 	struct object *object = enter(at, size, ACCESS_WRITE, CALLER);
-	struct store *before = object->order[object->count - 1];
+	struct store *before;
+	uint32_t floor;
 
 	order = order_of(site, 0, order);
+	floor = floor_of(object, order == __ATOMIC_SEQ_CST);
+	before = object->order[choose_place(object, floor, CHOICE_LOAD) - 1];
 	modify(site, site->operation == EXPLORER_EXCHANGE ? "exchange" : "modify", object, before,
 	       cut(modified(site->operation, before->value, operand), size), order);
 	return before->value;
 }
 
-/* A failed compare-and-swap is a load of any store that differs; only the newest one can succeed. */
+/*
+ * A failed compare-and-swap is a load of any store that differs, a successful one a read-modify-write; each has a floor
+ * of its own.
+ */
 static struct store *compared(struct object *object, uint64_t wanted, bool is_weak, bool *succeeds,
-			      bool is_seq_cst)
+			      int success, int failure)
 {
+	uint32_t to_succeed = floor_of(object, success == __ATOMIC_SEQ_CST), count = 1;
+	uint32_t to_fail = floor_of(object, failure == __ATOMIC_SEQ_CST);
 	struct store *found[64];
-	uint32_t floor = floor_of(object, is_seq_cst), count = 1;
 
 	found[0] = object->order[object->count - 1];
-	for (uint32_t i = object->count - 1; i > floor && count < 64; i--)
-		if (object->order[i - 1]->value != wanted)
-			found[count++] = object->order[i - 1];
+	for (uint32_t i = object->count - 1; i > 0 && count < 64; i--) {
+		struct store *store = object->order[i - 1];
+
+		if (store->value != wanted ? i > to_fail : i > to_succeed && is_place(object, i))
+			found[count++] = store;
+	}
 	found[0] = found[choose(CHOICE_LOAD, count)];
 	*succeeds = found[0]->value == wanted && !(is_weak && choose(CHOICE_SPURIOUS, 2) != 0);
 	return found[0];
@@ -434,7 +461,7 @@ bool explorer_compare(struct explorer_site *site, volatile void *at, size_t size
 	 * be weaker.
 	 */
 	store = compared(object, wanted, site->operation == EXPLORER_COMPARE_WEAK, &succeeds,
-			 failure == __ATOMIC_SEQ_CST);
+			 is_weakened(site, 0, success) ? site->to[0] : success, failure);
 	success = order_of(site, 0, success);
 	if (succeeds) {
 		modify(site, "compare: succeeds", object, store, cut(value, size), success);

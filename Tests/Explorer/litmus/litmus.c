@@ -219,6 +219,68 @@ LITMUS(modify_is_atomic, "0,1,2 1,0,2")
 	explorer_outcome("%d,%d,%d", r[0], r[1], LOAD(x, relaxed));
 }
 
+/* With a store of another thread between them, or before both, or behind both: no two read the same. */
+THREAD(rmw_3, STORE(x, 5, relaxed))
+LITMUS(modify_is_atomic_beside_store, "0,1,5 0,5,6 1,0,5 5,0,6 5,6,7 6,5,7")
+{
+	RUN(rmw_1, rmw_2, rmw_3);
+	explorer_outcome("%d,%d,%d", r[0], r[1], LOAD(x, relaxed));
+}
+
+/* A read-modify-write need not read the newest store, unless something orders it: message passing to one. */
+#define MODIFY_PASSING(name, store, load, modify, outcomes)                                        \
+	THREAD(name##_1, STORE(x, 1, relaxed); STORE(y, 1, store))                                 \
+	THREAD(name##_2, r[0] = LOAD(y, load); r[1] = modify)                                      \
+	LITMUS(name, outcomes)                                                                     \
+	{                                                                                          \
+		RUN(name##_1, name##_2);                                                           \
+		explorer_outcome("%d,%d,%d", r[0], r[1], LOAD(x, relaxed));                        \
+	}
+MODIFY_PASSING(mp_modify, release, acquire, ADD(x, relaxed), "0,0,1 0,1,2 1,1,2")
+MODIFY_PASSING(mp_modify_store_relaxed, relaxed, acquire, ADD(x, seq_cst), "0,0,1 0,1,2 1,0,1 1,1,2")
+MODIFY_PASSING(mp_modify_load_relaxed, release, relaxed, ADD(x, acq_rel), "0,0,1 0,1,2 1,0,1 1,1,2")
+
+/* So does a compare-and-swap that succeeds. */
+static int compare_with_0(void)
+{
+	int expected = 0;
+
+	return atomic_compare_exchange_strong_explicit(&x, &expected, 2, memory_order_relaxed, memory_order_relaxed);
+}
+
+MODIFY_PASSING(mp_compare, release, acquire, compare_with_0(), "0,0,1 0,1,1 1,0,1")
+MODIFY_PASSING(mp_compare_relaxed, relaxed, relaxed, compare_with_0(), "0,0,1 0,1,1 1,0,1 1,1,1")
+
+/* Store buffering where read-modify-writes take the place of the loads. */
+#define MODIFY_BUFFERING(name, store, modify, between, outcomes)                                   \
+	THREAD(name##_1, STORE(x, 1, store); between; r[0] = ADD(y, modify))                       \
+	THREAD(name##_2, STORE(y, 1, store); between; r[1] = ADD(x, modify))                       \
+	LITMUS(name, outcomes)                                                                     \
+	{                                                                                          \
+		RUN(name##_1, name##_2);                                                           \
+		explorer_outcome("%d,%d", r[0], r[1]);                                             \
+	}
+MODIFY_BUFFERING(sb_modify_acq_rel, release, acq_rel, NOTHING, "0,0 0,1 1,0 1,1")
+MODIFY_BUFFERING(sb_modify_seq_cst, seq_cst, seq_cst, NOTHING, "0,1 1,0 1,1")
+MODIFY_BUFFERING(sb_modify_seq_cst_alone, release, seq_cst, NOTHING, "0,0 0,1 1,0 1,1")
+MODIFY_BUFFERING(sb_modify_fences, relaxed, relaxed, FENCE(seq_cst), "0,1 1,0 1,1")
+
+/* A thread's own store is before its read-modify-write, and that before its load. */
+THREAD(own_1, STORE(x, 1, relaxed); r[0] = ADD(x, relaxed); r[1] = LOAD(x, relaxed))
+LITMUS(modify_own, "1,2 1,5 5,6")
+{
+	RUN(own_1, rmw_3);
+	explorer_outcome("%d,%d", r[0], r[1]);
+}
+
+/* A release sequence goes on to a read-modify-write of its last store, and not past the next store. */
+THREAD(rs_two_1, STORE(x, 1, relaxed); STORE(y, 10, release); STORE(y, 20, relaxed))
+LITMUS(release_sequence_modify_between, "0,0 0,1 1,0 1,1 10,1 11,1 20,0 20,1 21,0 21,1")
+{
+	RUN(rs_two_1, rs_2, rs_3);
+	explorer_outcome("%d,%d", r[0], r[1]);
+}
+
 /* A weak compare-and-swap may fail without a reason, a strong one only if it finds another value. */
 static void compare(bool weak)
 {
