@@ -40,23 +40,23 @@ static bool provide_block(struct evc_timer_store *store, uint32_t block)
 	struct evc_timer *expected = NULL;
 	struct evc_timer *timers;
 
-	/* Relaxed: evc_timer_at looks again. */
-	if (evc_likely(atomic_load_explicit(&store->blocks[block], memory_order_relaxed) != NULL))
+	/* Acquire, also on failure: the caller passes on what it knows of the block (take_fresh). */
+	if (evc_likely(atomic_load_explicit(&store->blocks[block], memory_order_acquire) != NULL))
 		return true;
 	/* Not written here: the system supplies its pages one by one, as the timers are used. */
 	timers = evc_allocate(block_bytes(block), block_alignment(block));
 	if (timers == NULL)
 		return false;
-	/* Pairs with evc_timer_at and evc_timer_entry. */
+	/* Release: pairs with the load above, and with this. */
 	if (!atomic_compare_exchange_strong_explicit(&store->blocks[block], &expected, timers,
-						     memory_order_release, memory_order_relaxed))
+						     memory_order_acq_rel, memory_order_acquire))
 		evc_deallocate(timers, block_bytes(block), block_alignment(block));
 	return true;
 }
 
 static struct evc_timer *take_fresh(struct evc_timer_store *store)
 {
-	/* Relaxed: only the number matters, and the thread that gets it owns the timer. */
+	/* Relaxed: the exchange acquires. */
 	uint32_t index = atomic_load_explicit(&store->fresh, memory_order_relaxed);
 	struct evc_timer *timer;
 
@@ -64,9 +64,13 @@ static struct evc_timer *take_fresh(struct evc_timer_store *store)
 		if (index - EVC_TIMER_FIRST >= EVC_TIMER_MAX ||
 		    !provide_block(store, evc_timer_block(index)))
 			return NULL;
-		/* Release: pairs with evc_scheduler_cancel, which checks whether an id can exist. */
+		/*
+		 * Release and acquire, pairs with this of each timer before: so the blocks up to a timer's own are
+		 * known to whoever gets the timer, and thereby to the heap that it is in, whose entries are up to
+		 * that index. Release, pairs with evc_scheduler_cancel too, which checks whether an id can exist.
+		 */
 	} while (!atomic_compare_exchange_weak_explicit(&store->fresh, &index, index + 1,
-							memory_order_release, memory_order_relaxed));
+							memory_order_acq_rel, memory_order_relaxed));
 	timer = evc_timer_at(store, index);
 	/* Not atomic_init: a cancel of an arbitrary number may look at it. Relaxed: it needs to find nothing. */
 	atomic_store_explicit(&timer->word, (uint64_t)index << 3, memory_order_relaxed);

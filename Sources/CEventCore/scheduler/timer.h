@@ -41,7 +41,13 @@ enum evc_timer_state {
 /* Positions in the heap begin at 3 (timer_heap.h), and so do indices: one entry for each timer. */
 #define EVC_TIMER_FIRST 3u
 #define EVC_TIMER_NOWHERE 0u
-/* The first two blocks have 128 timers, and each further one twice as many as the one before. */
+/*
+ * The first two blocks have so many timers, a power of two and at least four, and each further one twice as many as
+ * the one before. The explorer has fewer.
+ */
+#ifndef EVC_TIMER_FIRST_BLOCK
+#define EVC_TIMER_FIRST_BLOCK 128u
+#endif
 #define EVC_TIMER_BLOCKS 23u
 
 struct evc_timer {
@@ -91,20 +97,22 @@ static inline uint32_t evc_timer_index(uint64_t word)
 	return (uint32_t)word >> 3;
 }
 
-/* Block of an index: 0 for those below 128, then one for each power of two. */
+/* Block of an index: 0 for those of the first block, then one for each power of two. */
 static inline uint32_t evc_timer_block(uint32_t index)
 {
-	return 25u - (uint32_t)__builtin_clz(index | 127u);
+	const uint32_t last = EVC_TIMER_FIRST_BLOCK - 1;
+
+	return (uint32_t)__builtin_clz(last) - (uint32_t)__builtin_clz(index | last);
 }
 
 static inline uint32_t evc_timer_block_start(uint32_t block)
 {
-	return block == 0 ? 0 : UINT32_C(64) << block;
+	return block == 0 ? 0 : EVC_TIMER_FIRST_BLOCK / 2 << block;
 }
 
 static inline uint32_t evc_timer_block_size(uint32_t block)
 {
-	return block == 0 ? 128 : UINT32_C(64) << block;
+	return block == 0 ? EVC_TIMER_FIRST_BLOCK : EVC_TIMER_FIRST_BLOCK / 2 << block;
 }
 
 /* The timer of an index that is in use. */
@@ -112,18 +120,18 @@ static inline struct evc_timer *evc_timer_at(struct evc_timer_store *store, uint
 {
 	uint32_t block = evc_timer_block(index);
 
-	/* Acquire: pairs with the publication in timer.c. */
-	return atomic_load_explicit(&store->blocks[block], memory_order_acquire) +
+	/* Relaxed: the index came with the block (take_fresh). */
+	return atomic_load_explicit(&store->blocks[block], memory_order_relaxed) +
 	       (index - evc_timer_block_start(block));
 }
 
-/* The heap entry of a position, which some index has reached. */
+/* The heap entry of a position, which the index of a timer in the heap has reached. Under the lock. */
 static inline struct evc_timer_entry *evc_timer_entry(struct evc_timer_store *store, uint32_t position)
 {
 	uint32_t block = evc_timer_block(position);
-	/* Acquire: pairs with the publication in timer.c. */
+	/* Relaxed: that timer came with the block (take_fresh). */
 	struct evc_timer *timers =
-		atomic_load_explicit(&store->blocks[block], memory_order_acquire);
+		atomic_load_explicit(&store->blocks[block], memory_order_relaxed);
 
 	return (struct evc_timer_entry *)(void *)(timers + evc_timer_block_size(block)) +
 	       (position - evc_timer_block_start(block));
