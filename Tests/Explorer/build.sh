@@ -18,8 +18,10 @@ common=(-std=gnu11 -O2 -g -fno-pie -fno-omit-frame-pointer -U_FORTIFY_SOURCE -Wa
 explored=(-fsanitize=thread -fno-builtin -DEVC_SORT_AT_ONCE=2u
   '-D_Thread_local=__attribute__((section("explorer_locals")))'
   -Dmemcpy=explorer_memcpy -Dmemmove=explorer_memmove -Dmemset=explorer_memset
-  # Short executions: a scenario fills a segment or a block of timers, and waits for a place, in a few steps.
-  -DEVC_QUEUE_CELLS=4u -DEVC_BOUND_LOOKS=1u -DEVC_LATEST_HIGH_BITS=0 -DEVC_TIMER_FIRST_BLOCK=4u)
+  # Short executions: a scenario fills a segment, a block of timers, a window or a chunk of it, and waits for a place, in
+  # a few steps.
+  -DEVC_QUEUE_CELLS=4u -DEVC_BOUND_LOOKS=1u -DEVC_TIMER_FIRST_BLOCK=4u -DEVC_WINDOW_FIRST=4u -DEVC_CACHED_CHUNK=2u
+  "-DEVC_SLAB_SIZE=((size_t)64 * 1024)" -DEVC_LATEST_HIGH_BITS=0)
 
 # The calls of the system that the engine simulates (engine/pthread.c).
 wrapped=$(sed -n 's/^WRAP([^,]*, \([a-z_]*\),.*/\1/p' Tests/Explorer/engine/pthread.c)

@@ -39,8 +39,12 @@
 #include "platform/compiler.h"
 #include "platform/domain.h"
 
+/* The explorer has a quarter of it: it makes and frees the segments one by one. */
+#ifndef EVC_SLAB_SIZE
 #define EVC_SLAB_SIZE ((size_t)256 * 1024)
-#define EVC_SLAB_HEADER ((size_t)4096)
+#endif
+/* A descriptor for each of the smallest segments, the first of which lies under them. */
+#define EVC_SLAB_HEADER ((EVC_SLAB_SIZE >> EVC_SEGMENT_SHIFT) * EVC_CACHE_LINE)
 
 /* Class n has slots of 64 << n bytes. Class 0 is that of envelopes. */
 #define EVC_CLASS_COUNT 8u
@@ -187,8 +191,6 @@ static inline char *evc_segment_memory(struct evc_segment *segment)
 
 static_assert(sizeof(struct evc_segment) <= EVC_CACHE_LINE, "a descriptor has a line");
 static_assert(offsetof(struct evc_slab, segments) == EVC_CACHE_LINE, "evc_segment_memory counts on it");
-static_assert((EVC_SLAB_SIZE >> EVC_SEGMENT_SHIFT) * EVC_CACHE_LINE == EVC_SLAB_HEADER,
-	      "the descriptors fill the header");
 
 /* Takes a slot of the cursor's segment, which has one. Owner only. */
 static inline void *evc_cursor_take(struct evc_cursor *cursor, unsigned slot_shift)

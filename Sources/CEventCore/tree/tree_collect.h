@@ -9,8 +9,10 @@
 /* The first chunk is small for events that the first handler consumes. */
 #define EVC_FIRST_CHUNK 4u
 #define EVC_CHUNK 64u
-/* The same of a chunk that is taken from the cache, where nothing has to be collected for it. */
+/* The same of a chunk that is taken from the cache, where nothing has to be collected for it. The explorer has fewer. */
+#ifndef EVC_CACHED_CHUNK
 #define EVC_CACHED_CHUNK 256u
+#endif
 
 enum evc_collected { EVC_COLLECTED_CHUNK, EVC_COLLECTED_ALL, EVC_COLLECT_AGAIN, EVC_COLLECT_NO_MEMORY };
 

@@ -43,7 +43,10 @@
 
 #include "tree/tree_private.h"
 
+/* The explorer has fewer. */
+#ifndef EVC_WINDOW_FIRST
 #define EVC_WINDOW_FIRST 64u
+#endif
 
 /* Bits of `attention`: why evc_walk_will_call must take its slow path. */
 /* This thread has detached, moved or ended a node since the chunk was collected; or calls need a fence. */
