@@ -287,8 +287,8 @@ static inline void evc_mailbox_push(struct evc_mailbox *mailbox, unsigned lane,
 /* Makes the caller the consumer. False if there is one. Once for each run or pump, since it is an exchange. */
 static inline bool evc_mailbox_claim(struct evc_mailbox *mailbox)
 {
-	/* Acquire, pairs with who gives it back: what the consumer before has done. Release: for `arm` (mailbox_pump.c). */
-	return !atomic_exchange_explicit(&mailbox->is_consumed, true, memory_order_acq_rel);
+	/* Acquire, pairs with evc_mailbox_give_back: what the consumer before has done. */
+	return !atomic_exchange_explicit(&mailbox->is_consumed, true, memory_order_acquire);
 }
 
 /* Ends what evc_mailbox_claim began. */

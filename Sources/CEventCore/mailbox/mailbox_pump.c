@@ -45,7 +45,7 @@ void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox)
 		(void)evc_parker_wake(&mailbox->parker);
 		return;
 	}
-	/* P4, P5. Acquire, pairs with C1: the last pump happens before the next. */
+	/* P4, P5. Acquire, pairs with C1: the last pump happens before the next, whose claim is not refused. */
 	if (atomic_fetch_and_explicit(&mailbox->attention, ~EVC_ATTENTION_SLEEP,
 				      memory_order_acquire) &
 	    EVC_ATTENTION_SLEEP)
@@ -150,13 +150,16 @@ static bool arm(struct evc_mailbox *mailbox)
 		evc_mailbox_give_back(mailbox);
 		return true;
 	}
-	/* Pairs with evc_mailbox_claim, also one that failed: the C6 before it precedes this C1, which arms for both. */
-	(void)atomic_exchange_explicit(&mailbox->is_consumed, false, memory_order_acq_rel);
+	/*
+	 * Before C1, so that whoever clears that bit, by an acquiring P4 or C6, claims the mailbox after this. A C6 whose
+	 * claim fails, because of another pump, has not cleared the bit that this pump sets.
+	 */
+	evc_mailbox_give_back(mailbox);
 	/* C1, then C2. */
 	atomic_fetch_or_explicit(&mailbox->attention, EVC_ATTENTION_SLEEP, memory_order_seq_cst);
 	if (!has_news(mailbox))
 		return true;
-	/* C6, C7. Acquire: pairs with the C1 of whichever pump it was. */
+	/* C6, C7. Acquire: pairs with the C1 of whichever pump it was, which comes before this claim. */
 	return !(atomic_fetch_and_explicit(&mailbox->attention, ~EVC_ATTENTION_SLEEP,
 					   memory_order_acquire) &
 		 EVC_ATTENTION_SLEEP) ||

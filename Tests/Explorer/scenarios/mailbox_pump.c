@@ -138,6 +138,46 @@ SCENARIO(mailbox_pump_closes)
 	pump_in_turn(true);
 }
 
+/* Two threads post, and pump when their post wakes: what the last pump has given back is not refused to the next. */
+static _Thread_local bool is_asked;
+
+static void ask(void *unused)
+{
+	(void)unused;
+	is_asked = true;
+}
+
+static void post_and_pump(uint32_t number)
+{
+	enum evc_status status = EVC_OK;
+
+	(void)post(router, number, EVC_LANE_QUEUE_NORMAL);
+	while (is_asked && status == EVC_OK)
+		status = evc_mailbox_pump(mailbox, 2);
+	is_asked = false;
+	CHECK(status != EVC_NOT_PERMITTED);
+}
+
+static void *post_and_pump_twice(void *unused)
+{
+	post_and_pump(1);
+	post_and_pump(2);
+	return unused;
+}
+
+SCENARIO(mailbox_pump_asked)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .wake = ask };
+	pthread_t thread;
+
+	set_up(&options);
+	thread = explorer_start(post_and_pump_twice, NULL);
+	post_and_pump(0);
+	explorer_join(thread);
+	CHECK(tally_count_handled() == 3);
+	tear_down();
+}
+
 /* An interrupt while a pump arms the mailbox: this pump sees it, or the next one. */
 static void note_control(void *unused)
 {
