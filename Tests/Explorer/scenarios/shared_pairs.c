@@ -225,3 +225,48 @@ SCENARIO(shared_control)
 	explorer_join(thread);
 	tear_down(1);
 }
+
+/*
+ * A post has found a worker that sleeps, which then wakes by itself, and another one is made and sleeps: that one is woken
+ * instead.
+ */
+SCENARIO(shared_park_in_turn)
+{
+	pthread_t thread;
+
+	set_up(1, NULL, false);
+	thread = explorer_start(post_one, NULL);
+	(void)evc_worker_wait(workers[0], 1000);
+	CHECK(evc_worker_create(mailbox, NULL, &workers[1]) == EVC_OK);
+	(void)evc_worker_wait(workers[1], 1000);
+	explorer_join(thread);
+	(void)take_all(workers[1]);
+	CHECK(tally_count_handled() == 1);
+	tear_down(2);
+}
+
+/*
+ * A post wakes a worker, which ends instead of taking, since another one takes the event before that sleeps. The next post
+ * may rely on the first worker, which then wakes the other one.
+ */
+static void *wait_and_end(void *worker)
+{
+	(void)evc_worker_wait(worker, 1000);
+	evc_worker_destroy(worker);
+	return NULL;
+}
+
+SCENARIO(shared_park_and_end)
+{
+	pthread_t threads[2];
+
+	set_up(2, NULL, false);
+	threads[0] = explorer_start(wait_and_end, workers[1]);
+	threads[1] = explorer_start(post_low, NULL);
+	CHECK(post(router, 0, EVC_LANE_QUEUE_NORMAL) == 1);
+	for ((void)take_all(workers[0]); tally_count_handled() < 2; (void)take_all(workers[0]))
+		(void)evc_worker_wait(workers[0], EVC_FOREVER);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	tear_down(1);
+}
