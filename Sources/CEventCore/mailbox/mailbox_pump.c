@@ -110,7 +110,7 @@ static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, struct ev
 enum evc_status evc_mailbox_run_claimed(struct evc_mailbox *mailbox)
 {
 	struct evc_return_cache returns = { 0 };
-	struct evc_stretch endless = { .left = UINT64_MAX, .deadline = EVC_FOREVER };
+	struct evc_stretch endless = { .left = UINT64_MAX };
 	struct evc_mailbox *before = evc_mailbox_enter(mailbox);
 
 	mailbox->returns = &returns;
@@ -218,12 +218,11 @@ static bool begin(const struct evc_mailbox *mailbox, struct evc_stretch *stretch
 {
 	const struct evc_clock *clock = mailbox->clock.now != NULL ? &mailbox->clock : NULL;
 
-	*stretch = (struct evc_stretch){ .left = limit, .deadline = deadline };
+	*stretch = (struct evc_stretch){ .left = limit };
 	if (deadline == EVC_FOREVER)
 		return true;
-	*stretch = (struct evc_stretch){
-		1, limit - 1, deadline, 1, clock != NULL ? clock->now(clock->context) : evc_clock_now(), clock
-	};
+	*stretch = (struct evc_stretch){ .left = 1, .behind = limit - 1, .deadline = deadline, .length = 1, .clock = clock };
+	stretch->began = stretch->known = clock != NULL ? clock->now(clock->context) : evc_clock_now();
 	return stretch->began < deadline;
 }
 

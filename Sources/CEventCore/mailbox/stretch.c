@@ -23,7 +23,7 @@ static bool next_by_callers_clock(struct evc_stretch *stretch)
 
 bool evc_stretch_next(struct evc_stretch *stretch)
 {
-	uint64_t now, rest, span, took, events = 2 * stretch->length;
+	uint64_t now, rest, span, took, most, events = 2 * stretch->length;
 
 	if (stretch->behind == 0)
 		return false;
@@ -39,7 +39,10 @@ bool evc_stretch_next(struct evc_stretch *stretch)
 	/* Short handlers pay for no division. */
 	if (evc_unlikely(span < 2 * took))
 		events = span * stretch->length / took;
-	events = lesser(lesser(events, EVC_STRETCH_MOST), rest >> EVC_STRETCH_SLOW);
+	if (evc_unlikely(took >> EVC_STRETCH_SLOW != 0))
+		stretch->known = now;
+	most = lesser(rest >> EVC_STRETCH_SLOW, EVC_STRETCH_MOST);
+	events = lesser(events, most > EVC_STRETCH_NEAR ? most : EVC_STRETCH_NEAR);
 	events = lesser(events > 0 ? events : 1, stretch->behind);
 	stretch->length = stretch->left = events;
 	stretch->behind -= events;

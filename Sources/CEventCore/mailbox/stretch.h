@@ -7,8 +7,10 @@
  *   that is less;
  * - at most twice as many as the one before, of which the first has one: handlers that turn slow all at once are found
  *   by a look after no more events than the pump has delivered so far;
- * - no more than are over before the deadline if each of them takes 8 µs (EVC_STRETCH_SLOW), and than EVC_STRETCH_MOST;
- * - its end at the first event of a subscription under this deadline: what is known of the pace is about others.
+ * - at most EVC_STRETCH_MOST, and more than EVC_STRETCH_NEAR only as far as they are over before the deadline if each of
+ *   them takes 8 us (EVC_STRETCH_SLOW);
+ * - its end at the first event of a subscription in this pump, and at the first one after a stretch that took longer than
+ *   8 us: what is known of the pace is about others. So an event of a slow kind has no other behind it in its stretch.
  * Figures: Documentation/Choices.md. A clock of the caller's, which may be moved by handlers, is looked at before each
  * event.
  */
@@ -19,22 +21,24 @@
 #include "memory/subscription.h"
 #include "platform/compiler.h"
 
-/* At 26 to 36 ns for a look: 2 % of handlers that are shorter than this. */
+/* At 26 to 36 ns for a look. */
 #define EVC_LOOK_NS UINT64_C(2000)
 #define EVC_STRETCH_MOST UINT64_C(128)
-/* 8 µs, as a power of two. */
+#define EVC_STRETCH_NEAR UINT64_C(32)
+/* 8 us, as a power of two. */
 #define EVC_STRETCH_SLOW 13
 
 struct evc_stretch {
 	/* Until the next look at the clock. */
 	uint64_t left;
-	/* After that. */
+	/* After that. The rest of the structure is not used if this is 0 from the beginning. */
 	uint64_t behind;
-	/* EVC_FOREVER if there is none; then all events are in `left`, and the rest is not used. */
 	uint64_t deadline;
 	/* How many events the stretch has, and when it began. */
 	uint64_t length;
 	uint64_t began;
+	/* Since when the subscriptions that have `met` this are known to be of the pace that was measured; 0: no deadline. */
+	uint64_t known;
 	/* The caller's clock, whose stretches have one event; NULL: the core's. */
 	const struct evc_clock *clock;
 };
@@ -43,10 +47,10 @@ struct evc_stretch {
 static inline uint64_t evc_stretch_meet(struct evc_stretch *stretch, struct evc_subscription *subscription,
 					uint64_t left)
 {
-	if (evc_likely(subscription->met == stretch->deadline))
+	if (evc_likely(subscription->met == stretch->known))
 		return left;
-	subscription->met = stretch->deadline;
-	if (stretch->deadline == EVC_FOREVER)
+	subscription->met = stretch->known;
+	if (stretch->known == 0)
 		return left;
 	stretch->behind += left - 1;
 	stretch->length = 1;

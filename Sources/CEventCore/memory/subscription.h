@@ -25,7 +25,7 @@ struct evc_subscription {
 	/* The next one in the sink's list. */
 	struct evc_subscription *next;
 	bool is_shared;
-	/* The last deadline of a pump that has delivered one of its events (evc_stretch_meet). The consumer's. */
+	/* What a pump has `known` when it delivered one of its events (evc_stretch_meet). The consumer's. */
 	uint64_t met;
 	/*
 	 * Of a balancer's receiver: told of each promised event that its mailbox has displaced. Written before the first of

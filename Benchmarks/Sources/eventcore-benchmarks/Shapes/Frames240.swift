@@ -16,7 +16,7 @@ private let framesOfRun = 240
 private let eventsOfProducer: UInt64 = 5_000
 private let period: UInt64 = 1_000_000_000 / 240
 private let budget: UInt64 = 2_000_000
-/// A handler that adds takes some nanoseconds; a look at the clock may come up to a microsecond after it.
+/// A handler that adds takes some nanoseconds; a look at the clock may come up to two microseconds after it.
 private let allowance: UInt64 = 2_000
 
 /// The candidates of both shapes.

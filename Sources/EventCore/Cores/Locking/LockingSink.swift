@@ -76,7 +76,7 @@ final class LockingSubscription: @unchecked Sendable {
   unowned(unsafe) let sink: LockingSink
   /// The sink, if the subscription is latest-only or conflated.
   let latest: LockingLatest?
-  /// The last deadline of a run that has handled one of its events (`LockingStretch.meet`).
+  /// What a run has `known` when it handled one of its events (`LockingStretch.meet`).
   @exclusivity(unchecked) var met: UInt64 = 0
 
   /// - Parameter target: Nil for a sink that addresses anew what it accepts.

@@ -5,14 +5,17 @@
 /// rule is that of the C core, whose `stretch.h` says and explains it.
 struct LockingStretch {
   private static let most: UInt64 = 128
+  private static let near: UInt64 = 32
   private static let span: UInt64 = 2_000
   private static let slow: UInt64 = 8_192
 
   private let deadline: UInt64
-  private var left: Int
-  private var behind: Int
+  private(set) var left: Int
+  private(set) var behind: Int
   private var length = 1
   private var began: UInt64 = 0
+  /// Since when the subscriptions that have `met` this are known; 0 without a deadline.
+  private var known: UInt64 = 0
 
   init(limit: Int, until deadline: UInt64) {
     self.deadline = deadline
@@ -27,9 +30,9 @@ struct LockingStretch {
   /// Before an event of a subscription.
   @inline(__always)
   mutating func meet(_ subscription: LockingSubscription) {
-    guard subscription.met != deadline else { return }
-    subscription.met = deadline
-    guard deadline != .max else { return }
+    guard subscription.met != known else { return }
+    subscription.met = known
+    guard known != 0 else { return }
     behind += left - 1
     (left, length) = (1, 1)
   }
@@ -46,7 +49,9 @@ struct LockingStretch {
     let rest = deadline - now
     let (span, took) = (min(rest, Self.span), now - began + 1)
     let expected = span < 2 * took ? span * UInt64(length) / took : 2 * UInt64(length)
-    left = min(max(Int(min(expected, Self.most, rest / Self.slow)), 1), behind)
+    if took > Self.slow { known = now }
+    let most = max(min(rest / Self.slow, Self.most), Self.near)
+    left = min(max(Int(min(expected, most)), 1), behind)
     length = left
     behind -= left
     began = now
