@@ -159,6 +159,34 @@ static void in_pieces(void)
 	EXPECT(calls > 20 && finalized == 300);
 }
 
+static void await_trim(void)
+{
+	struct evc_pool_statistics before, now;
+	struct timespec start, time;
+
+	evc_pool_read_statistics(&before);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		EXPECT(evc_reclaim(EVC_FOREVER) == EVC_OK);
+		evc_pool_read_statistics(&now);
+		clock_gettime(CLOCK_MONOTONIC, &time);
+		EXPECT(time.tv_sec - start.tv_sec < 20);
+	} while (now.trims == before.trims);
+}
+
+/* A shutdown that is refused forgets no memory: what is returned after it, and after the next trim, is trimmed too. */
+static void refused(void)
+{
+	struct world world = open_world(NULL);
+
+	send(&world, 20000);
+	EXPECT(evc_shutdown() == EVC_NOT_PERMITTED);
+	await_trim();
+	EXPECT(evc_mailbox_pump(world.mailbox, EVC_FOREVER) == EVC_EMPTY);
+	await_trim();
+	close_world(&world);
+}
+
 static void *post_elsewhere(void *opaque)
 {
 	struct world *world = opaque;
@@ -284,6 +312,8 @@ static void with_thread(void)
 int main(void)
 {
 	EXPECT(evc_shutdown() == EVC_OK);
+	refused();
+	EXPECT(evc_shutdown() == EVC_OK);
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		driven();
 		EXPECT(evc_shutdown() == EVC_OK);
@@ -293,6 +323,6 @@ int main(void)
 		EXPECT(evc_shutdown() == EVC_OK);
 		with_thread();
 	}
-	printf("%u starts and ends of the core: ok\n", 4 * ROUNDS);
+	printf("%u starts and ends of the core: ok\n", 4 * ROUNDS + 1);
 	return 0;
 }

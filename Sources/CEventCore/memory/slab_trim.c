@@ -39,27 +39,13 @@ void evc_pool_read_statistics(struct evc_pool_statistics *out)
  * none has grown meanwhile, so that what is returned while it runs is not forgotten.
  */
 static _Atomic uint64_t surplus;
-/* True if a trim is scheduled on the callback thread. */
-static _Atomic bool is_armed;
-
-static void tick(void)
-{
-	/*
-	 * Before the trim: who grows or returns later arms it anew. A thread that lists or fills a segment after
-	 * the trim's look acquires that (take_all, is_free), and finds the flag cleared; a pool that has grown
-	 * unnoticed has left `surplus` not 0. Release, pairs with arm: the end of this call's schedule, before the
-	 * next one.
-	 */
-	atomic_store_explicit(&is_armed, false, memory_order_release);
-	evc_pool_trim();
-}
-
+/*
+ * Schedules a trim, unless one is. A thread that lists or fills a segment after the trim's look acquires that (take_all,
+ * is_free), and finds that none is scheduled any more; a pool that has grown unnoticed has left `surplus` not 0.
+ */
 static void arm(void)
 {
-	/* Acquire, pairs with tick: or the new schedule might come before the one that is over, and be lost. */
-	if (!atomic_load_explicit(&is_armed, memory_order_relaxed) &&
-	    !atomic_exchange_explicit(&is_armed, true, memory_order_acquire))
-		evc_domain_call_later(EVC_POOL_REST_NS, tick);
+	evc_domain_call_later(EVC_POOL_REST_NS, evc_pool_trim);
 }
 
 void evc_pool_note_end(void)
@@ -106,7 +92,7 @@ static struct evc_segment *take_all(_Atomic(struct evc_segment *) *list)
 {
 	/*
 	 * Acquire, pairs with those who list segments (slab.c). Release, pairs with evc_pool_list: what it
-	 * lists later finds the flag cleared by `tick`.
+	 * lists later finds that this trim is not scheduled any more.
 	 */
 	return atomic_exchange_explicit(list, NULL, memory_order_acq_rel);
 }
@@ -257,8 +243,6 @@ void evc_pool_end_all(void)
 	/* Twice: the first look only finds out which slab pools are in use, and nobody uses them. */
 	evc_pool_trim();
 	evc_pool_trim();
-	atomic_store_explicit(&surplus, 0, memory_order_relaxed);
-	atomic_store_explicit(&is_armed, false, memory_order_relaxed);
 }
 
 /* Held by the one thread that trims; others do not wait for it. */

@@ -50,8 +50,8 @@ void evc_domain_leave(void);
 void evc_domain_retire(struct evc_domain_head *head, size_t bytes, void (*reclaim)(struct evc_domain_head *));
 
 /*
- * Calls `call()` once where items are reclaimed, after `after` nanoseconds; replaces a call that is scheduled. The call
- * before must happen before this.
+ * Calls `call()` once where items are reclaimed, after `after` nanoseconds, unless a call is scheduled; the same function
+ * each time. Before that call begins another one may be scheduled.
  * Threads: any. Progress: as evc_domain_retire.
  */
 void evc_domain_call_later(uint64_t after, void (*call)(void));

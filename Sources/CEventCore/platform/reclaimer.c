@@ -274,8 +274,9 @@ static void after_fork_child(void)
 	atomic_store_explicit(&is_running, false, memory_order_relaxed);
 	atomic_store_explicit(&is_stopping, false, memory_order_relaxed);
 	parker.ops = NULL;
-	/* So that a new thread reclaims what is due. */
+	/* So that a new thread reclaims what is due; it is started for what is retired or scheduled next. */
 	atomic_store_explicit(&is_pending, true, memory_order_relaxed);
+	atomic_store_explicit(&call_at, 0, memory_order_relaxed);
 	after_fork_parent();
 }
 
@@ -351,10 +352,15 @@ void evc_domain_retire(struct evc_domain_head *head, size_t bytes, void (*reclai
 
 void evc_domain_call_later(uint64_t after, void (*call)(void))
 {
+	uint64_t when = atomic_load_explicit(&call_at, memory_order_relaxed);
+
+	if (when != 0)
+		return;
 	atomic_store_explicit(&later, call, memory_order_relaxed);
 	/* Release, pairs with call_if_due. */
-	atomic_store_explicit(&call_at, evc_clock_after(after), memory_order_release);
-	tell(true);
+	if (atomic_compare_exchange_strong_explicit(&call_at, &when, evc_clock_after(after), memory_order_release,
+						    memory_order_relaxed))
+		tell(true);
 }
 
 void evc_reclaimer_start(void)
