@@ -21,7 +21,7 @@ explored=(-fsanitize=thread -fno-builtin -DEVC_SORT_AT_ONCE=2u
   # Short executions: a scenario fills a segment, a block of timers, a window or a chunk of it, and waits for a place, in
   # a few steps.
   -DEVC_QUEUE_CELLS=4u -DEVC_BOUND_LOOKS=1u -DEVC_TIMER_FIRST_BLOCK=4u -DEVC_WINDOW_FIRST=4u -DEVC_CACHED_CHUNK=2u
-  "-DEVC_SLAB_SIZE=((size_t)64 * 1024)" -DEVC_LATEST_HIGH_BITS=0)
+  "-DEVC_SLAB_SIZE=((size_t)128 * 1024)" -DEVC_LATEST_HIGH_BITS=0)
 
 # The calls of the system that the engine simulates (engine/pthread.c).
 wrapped=$(sed -n 's/^WRAP([^,]*, \([a-z_]*\),.*/\1/p' Tests/Explorer/engine/pthread.c)

@@ -39,7 +39,7 @@
 #include "platform/compiler.h"
 #include "platform/domain.h"
 
-/* The explorer has a quarter of it: it makes and frees the segments one by one. */
+/* The explorer has half of it: it makes and frees the segments one by one. */
 #ifndef EVC_SLAB_SIZE
 #define EVC_SLAB_SIZE ((size_t)256 * 1024)
 #endif
@@ -191,6 +191,7 @@ static inline char *evc_segment_memory(struct evc_segment *segment)
 
 static_assert(sizeof(struct evc_segment) <= EVC_CACHE_LINE, "a descriptor has a line");
 static_assert(offsetof(struct evc_slab, segments) == EVC_CACHE_LINE, "evc_segment_memory counts on it");
+static_assert(EVC_SLAB_HEADER <= (size_t)1 << EVC_SEGMENT_SHIFT, "the header lies in the first segment");
 
 /* Takes a slot of the cursor's segment, which has one. Owner only. */
 static inline void *evc_cursor_take(struct evc_cursor *cursor, unsigned slot_shift)

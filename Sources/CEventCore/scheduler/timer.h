@@ -48,7 +48,8 @@ enum evc_timer_state {
 #ifndef EVC_TIMER_FIRST_BLOCK
 #define EVC_TIMER_FIRST_BLOCK 128u
 #endif
-#define EVC_TIMER_BLOCKS 23u
+/* Enough for EVC_TIMER_MAX timers if the first block has four. */
+#define EVC_TIMER_BLOCKS 28u
 
 struct evc_timer {
 	/* Written by the adding thread before it publishes the timer, afterwards under the lock. */

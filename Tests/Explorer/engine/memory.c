@@ -439,12 +439,16 @@ static struct store *compared(struct object *object, uint64_t wanted, bool is_we
 	found[0] = object->order[object->count - 1];
 	for (uint32_t i = object->count - 1; i > 0 && count < 64; i--) {
 		struct store *store = object->order[i - 1];
+		bool may_succeed = store->value == wanted && i > to_succeed && is_place(object, i);
+		/* A weak one that fails for no reason may read what it could not replace. */
+		bool may_fail = (store->value != wanted || is_weak) && i > to_fail;
 
-		if (store->value != wanted ? i > to_fail : i > to_succeed && is_place(object, i))
+		if (may_succeed || may_fail)
 			found[count++] = store;
 	}
 	found[0] = found[choose(CHOICE_LOAD, count)];
-	*succeeds = found[0]->value == wanted && !(is_weak && choose(CHOICE_SPURIOUS, 2) != 0);
+	*succeeds = found[0]->value == wanted && found[0]->position + 1 > to_succeed &&
+		    is_place(object, found[0]->position + 1) && !(is_weak && choose(CHOICE_SPURIOUS, 2) != 0);
 	return found[0];
 }
 

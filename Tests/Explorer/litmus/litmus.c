@@ -240,7 +240,24 @@ MODIFY_PASSING(mp_modify, release, acquire, ADD(x, relaxed), "0,0,1 0,1,2 1,1,2"
 MODIFY_PASSING(mp_modify_store_relaxed, relaxed, acquire, ADD(x, seq_cst), "0,0,1 0,1,2 1,0,1 1,1,2")
 MODIFY_PASSING(mp_modify_load_relaxed, release, relaxed, ADD(x, acq_rel), "0,0,1 0,1,2 1,0,1 1,1,2")
 
-/* So does a compare-and-swap that succeeds. */
+/* A weak compare-and-swap that fails for no reason may read a store that it could not replace. */
+static int compare_weakly_with_0(void)
+{
+	int expected = 0;
+
+	return atomic_compare_exchange_weak_explicit(&x, &expected, 5, memory_order_relaxed, memory_order_relaxed)
+		       ? 9
+		       : expected;
+}
+THREAD(weak_1, ADD(x, relaxed); STORE(y, 1, relaxed))
+THREAD(weak_2, r[0] = LOAD(y, relaxed); r[1] = compare_weakly_with_0())
+LITMUS(compare_weakly, "0,0,1 0,1,1 0,9,6 1,0,1 1,1,1")
+{
+	RUN(weak_1, weak_2);
+	explorer_outcome("%d,%d,%d", r[0], r[1], LOAD(x, relaxed));
+}
+
+/* Nor need a compare-and-swap that succeeds. */
 static int compare_with_0(void)
 {
 	int expected = 0;
