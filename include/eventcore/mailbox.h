@@ -339,12 +339,13 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbo
  *         call, nothing is delivered. Otherwise as `evc_mailbox_pump`.
  *
  * The core's clock is read between two events: after each one while handlers take more than a microsecond, and after up
- * to 128 while they are short and the deadline is more than a millisecond away (32 in its last quarter), which costs
- * half a nanosecond to one an event, and 4 ns if there are only 50. The stretches between two looks begin with 1, 2, 4,
- * 8 ... events, anew at the first event of each subscription, and of each one after a stretch that took 8 us. So the
- * call ends one handler after the deadline, give or take two microseconds, as long as handlers keep their pace or take
- * longer than 8 us each time. If those that were short turn slow all at once, as many events as were delivered before
- * may begin too late, but at most 31, or 127 if the deadline was more than a quarter of a millisecond away.
+ * to 128 while they are short and the deadline is more than a millisecond away (32 when a quarter of one is left),
+ * which costs half a nanosecond to one an event, and 4 ns if there are only 50. The stretches between two looks begin
+ * with 1, 2, 4, 8 ... events, anew at the first event of each subscription, and of each one after a stretch that took 8
+ * us. So the call ends one handler after the deadline, give or take two microseconds, as long as handlers keep their
+ * pace or take longer than 8 us each time. If those that were short turn slow all at once, as many events as were
+ * delivered before may begin too late, but at most 31, or 127 if the deadline was more than a quarter of a millisecond
+ * away.
  *
  * Threads, Progress, Ownership, Errors: as `evc_mailbox_pump`.
  */

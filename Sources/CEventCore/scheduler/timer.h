@@ -50,6 +50,8 @@ enum evc_timer_state {
 #endif
 /* Enough for EVC_TIMER_MAX timers if the first block has four. */
 #define EVC_TIMER_BLOCKS 28u
+static_assert(EVC_TIMER_FIRST_BLOCK >= 4 && (EVC_TIMER_FIRST_BLOCK & (EVC_TIMER_FIRST_BLOCK - 1)) == 0,
+	      "the first block has a power of two of timers, four at least");
 
 struct evc_timer {
 	/* Written by the adding thread before it publishes the timer, afterwards under the lock. */

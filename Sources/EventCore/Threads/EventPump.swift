@@ -100,13 +100,13 @@ public final class EventPump {
   /// - Returns: What was handled, and what waits.
   ///
   /// The clock is read between two events: after each one while handlers take more than a microsecond, and after up to
-  /// 128 while they are short and the deadline is more than a millisecond away (32 in its last quarter), which costs half
-  /// a nanosecond to one an event, and 4 ns if there are only 50. The stretches between two looks begin with 1, 2, 4, 8 ...
-  /// events, anew at the first event of each type, and of each one after a stretch that took 8 µs. So the run ends one
-  /// handler after the deadline, give or take two microseconds, as long as handlers keep their pace or take longer than
-  /// 8 µs each time. If those that were short turn slow all at once, as many events as were handled before may begin too
-  /// late, but at most 31, or 127 if the deadline was more than a quarter of a millisecond away. A handler is never
-  /// interrupted.
+  /// 128 while they are short and the deadline is more than a millisecond away (32 when a quarter of one is left),
+  /// which costs half a nanosecond to one an event, and 4 ns if there are only 50. The stretches between two looks
+  /// begin with 1, 2, 4, 8 ... events, anew at the first event of each type, and of each one after a stretch that took
+  /// 8 µs. So the run ends one handler after the deadline, give or take two microseconds, as long as handlers keep
+  /// their pace or take longer than 8 µs each time. If those that were short turn slow all at once, as many events as
+  /// were handled before may begin too late, but at most 31, or 127 if the deadline was more than a quarter of a
+  /// millisecond away. A handler is never interrupted.
   ///
   /// Events that handlers dispatch, and that other threads dispatch meanwhile, are handled, too. So a run without a
   /// deadline and a limit does not return while a handler dispatches to the pump each time, or producers are faster:

@@ -11,7 +11,7 @@ struct LockingStretch {
 
   private let deadline: UInt64
   private(set) var left: Int
-  private(set) var behind: Int
+  private var behind: Int
   private var length = 1
   private var began: UInt64 = 0
   /// Since when the subscriptions that have `met` this are known; 0 without a deadline.

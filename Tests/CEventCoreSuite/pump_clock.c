@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/* A pump with a deadline on a clock of the caller's. */
+#include "platform/config.h"
+
+#ifdef EVC_URCU
+#include "suite.h"
+
+#define EVENTS 200u
+
+/* A clock that only handlers move, by ten. */
+struct manual {
+	uint64_t time, deadline, begun, begun_late;
+	bool in_order;
+};
+
+static uint64_t read_manual(void *context)
+{
+	return ((const struct manual *)context)->time;
+}
+
+static bool take_ten(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct manual *manual = context;
+
+	(void)envelope, (void)owned;
+	manual->in_order = manual->in_order && *(uint64_t *)payload == manual->begun;
+	manual->begun++;
+	manual->begun_late += manual->time >= manual->deadline;
+	manual->time += 10;
+	return true;
+}
+
+static const char *dispatch_numbers(struct evc_router *router, bool together)
+{
+	struct evc_envelope *envelope;
+	struct evc_dispatch dispatch;
+
+	for (uint64_t i = 0; i < EVENTS; i += 50) {
+		EXPECT_OK((together ? evc_dispatch_begin_batch : evc_dispatch_begin)(
+			router, 1, EVC_LANE_QUEUE_NORMAL, sizeof(uint64_t), _Alignof(uint64_t), 50, &dispatch));
+		/* A thread's first dispatch of a key takes the general path. */
+		EXPECT(i == 0 || (dispatch.array != NULL) == together, "together: %d", together);
+		envelope = dispatch.first;
+		for (uint64_t j = 0; j < 50; j++) {
+			if (dispatch.array != NULL) {
+				((uint64_t *)dispatch.array)[j] = i + j;
+				continue;
+			}
+			*(uint64_t *)evc_envelope_payload(envelope) = i + j;
+			envelope = evc_dispatch_next(envelope);
+		}
+		EXPECT_EQUAL(evc_dispatch_commit(&dispatch), 50, "accepted");
+	}
+	return NULL;
+}
+
+static const char *on_a_manual_clock(bool together)
+{
+	struct manual manual;
+	const struct evc_clock clock = { &manual, read_manual };
+	struct evc_mailbox_options options = { .size = sizeof(options), .batches = together, .clock = &clock };
+	struct evc_subscription_options handler = { .size = sizeof(handler), .context = &manual, .deliver = take_ten };
+	struct evc_subscription *subscription;
+	struct evc_mailbox *mailbox;
+	struct evc_router *router;
+
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_OK(evc_mailbox_create(&options, &mailbox));
+	EXPECT_OK(evc_mailbox_add_subscription(mailbox, &handler, &subscription));
+	EXPECT_OK(evc_router_subscribe(router, 1, subscription, 0, false));
+	for (uint64_t fit = 0; fit < EVENTS; fit++) {
+		uint64_t handled = 77;
+
+		EXPECT_NONE(dispatch_numbers(router, together));
+		/* Somewhere in the last handler that begins, or exactly at its end. */
+		manual = (struct manual){ .time = 1000, .deadline = 1000 + 10 * fit - (fit > 0 ? fit % 10 : 0), .in_order = true };
+		EXPECT_STATUS(evc_mailbox_pump_until(mailbox, EVENTS + 1, manual.deadline, &handled), EVC_TIMED_OUT);
+		EXPECT_EQUAL(handled, fit, "handled");
+		EXPECT_EQUAL(manual.begun, fit, "begun");
+		EXPECT_EQUAL(manual.begun_late, 0, "begun after the deadline");
+		manual.deadline = EVC_FOREVER;
+		EXPECT_STATUS(evc_mailbox_pump_until(mailbox, EVENTS + 1, 1000 + 10 * EVENTS + 1, &handled), EVC_EMPTY);
+		EXPECT_EQUAL(handled, EVENTS - fit, "handled of the rest");
+		EXPECT(manual.in_order, "the order changed");
+	}
+	EXPECT_OK(evc_router_unsubscribe(router, 1, subscription));
+	evc_router_destroy(router);
+	evc_mailbox_release(mailbox);
+	EXPECT(suite_settle(), "the reclaimer got stuck");
+	return NULL;
+}
+
+static const char *manual_clocks(void)
+{
+	EXPECT_NONE(on_a_manual_clock(false));
+	return on_a_manual_clock(true);
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "on a clock of the caller's none begins when the deadline has come, one by one and in a batch", manual_clocks },
+};
+SUITE_GROUP(suite_pump_clock, tests);
+#endif
