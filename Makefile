@@ -76,7 +76,7 @@ c-program: $(C_PROGRAMS)
 models:
 	Tests/Models/check.sh
 
-# The core's own files on a simulated C11 memory: Tests/Explorer/README.md. EXPLORE_SHORT=1: a minute.
+# The core's own files on a simulated C11 memory: Tests/Explorer/README.md. EXPLORE_SHORT=1: two minutes.
 explore:
 	Tests/Explorer/explore.sh
 

@@ -89,7 +89,7 @@ let package = Package(
         .linkedLibrary("urcu-bp", .when(traits: ["URCU"])),
         .linkedLibrary("pthread", .when(platforms: [.linux], traits: ["URCU"])),
       ]),
-    // A function of the Swift runtime that the language has no word for.
+    // Functions of the Swift runtime and the processor that the language has no word for.
     .target(name: "CSwiftRuntime"),
     .target(name: "EventCore", dependencies: ["CEventCore", "CSwiftRuntime"]),
     .target(name: "EventCoreRecording", dependencies: ["EventCore"]),

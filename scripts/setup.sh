@@ -51,6 +51,6 @@ command -v swift >/dev/null 2>&1 ||
   fail "found no swift: install Swift 6.3 or later from https://www.swift.org/install, then make again"
 
 has_liburcu ||
-  install_packages liburcu-dev userspace-rcu-devel userspace-rcu-dev liburcu
+  install_packages liburcu-dev userspace-rcu-devel userspace-rcu-dev userspace-rcu
 command -v "${CC:-cc}" >/dev/null 2>&1 ||
   install_packages gcc gcc gcc gcc

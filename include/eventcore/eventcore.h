@@ -52,7 +52,7 @@
  * not finalized in the child. A fork waits for that thread for some milliseconds at most, and never for user
  * code that it runs.
  *
- * Licence: the core is MIT and calls liburcu (LGPL 2.1) as a shared library.
+ * Licence: the core is MIT. It calls liburcu (LGPL 2.1 or later), which is to be linked as a shared library.
  */
 #ifndef EVENTCORE_H
 #define EVENTCORE_H

@@ -49,7 +49,7 @@ enum evc_overflow {
 	 * least urgent lane. It displaces no event of a more urgent lane than its own; if only such events wait,
 	 * it ends itself. Of a stack the newest event is displaced, below which a lock-free stack cannot be reached.
 	 * The latest-only and conflated events of a lane, and those of unbounded subscriptions, come before its
-	 * other events. A post and a take cost about 45 ns more than with the other policies, since producers and
+	 * other events. A post and a take cost 45 to 60 ns more than with the other policies, since producers and
 	 * consumer share the lanes. An event that is posted while the consumer looks for the next one may come
 	 * after one of a less urgent lane that was posted later still.
 	 */

@@ -6,7 +6,7 @@
 #if defined(__has_include)
 #if !__has_include(<urcu/urcu-bp.h>)
 /* clang-format off: one sentence, as the compiler prints it */
-#error "EventCore needs liburcu: install it with 'apt-get install liburcu-dev' (Debian, Ubuntu), 'dnf install userspace-rcu-devel' (Fedora), 'apk add userspace-rcu-dev' (Alpine) or 'brew install liburcu' (Homebrew), or build without the package trait URCU (swift build --disable-default-traits)."
+#error "EventCore needs liburcu: install it with 'apt-get install liburcu-dev' (Debian, Ubuntu), 'dnf install userspace-rcu-devel' (Fedora), 'apk add userspace-rcu-dev' (Alpine) or 'brew install userspace-rcu' (Homebrew), or build without the package trait URCU (swift build --disable-default-traits)."
 /* clang-format on */
 #define EVC_LIBURCU_MISSING 1
 #endif
