@@ -38,7 +38,7 @@ search() {
   mkdir "$folder"
   (
     cd "$folder"
-    spin -a "$@" "$model" >report 2>&1 && cc "$optimize" -w -DSAFETY -DCOLLAPSE -DMEMLIM=2048 -o pan pan.c >>report 2>&1 || exit
+    spin -a "$@" "$model" >report 2>&1 && cc "$optimize" -w -DSAFETY -DMEMLIM=2048 -o pan pan.c >>report 2>&1 || exit
     ./pan -m200000 -n >report 2>&1
   )
 }
