@@ -196,7 +196,8 @@ final class Instruments: Sendable {
   /// after somebody has looked on. A second call does nothing.
   func remove(_ probe: ConsumerProbe, _ reading: () -> ReceiverReading) {
     guard probe.end() else { return }
-    let last = probe.hasProbes ? reading() : nil
+    // Of one without probes as well, which has had jobs alone.
+    let last = probe.hasProbes || isObserved ? reading() : nil
     state.withLock { state in
       state.receivers[probe.number] = nil
       if let last { state.ended[probe.name] = state.ended[probe.name].map { $0 + last } ?? last }
