@@ -163,6 +163,14 @@
       }
     }
 
+    @Test("D12: an interval that is not positive traps and says what to do")
+    func noInterval() async {
+      let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        _ = EventMetrics(observing: EventCentral(), every: .zero, factory: TestMetrics())
+      }
+      expectMessage(result, "after a time that is greater than 0, and this one after 0.0 seconds")
+    }
+
     @Test("each event that is timed is recorded once, by its type and receiver", arguments: cores)
     func times(core: EventCentral.Core) throws {
       let clock = ManualClock()
