@@ -83,6 +83,7 @@ class SequenceMailbox: @unchecked Sendable {
 
   /// Lets others end the mailbox while the task that iterates does something long: what waits is freed at once then,
   /// and not before the next take. Its iterator only.
+  @usableFromInline
   final func rest() {
     if isDriving { pump.endTakes() }
     isDriving = false
