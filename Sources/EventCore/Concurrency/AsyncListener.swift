@@ -3,7 +3,8 @@
 
 /// A listener whose handler is `async`: a task that takes events from a sequence's mailbox and awaits the handler.
 ///
-/// D6: each call begins under the lock that `remove()` takes, so that none begins after it.
+/// D6: each call is counted under the lock that `remove()` takes, and looks there once more when it begins, so that none
+/// begins after it.
 @usableFromInline
 final class AsyncListener: EventListenerHandling, Sendable {
   private struct State {
@@ -54,7 +55,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
       while true {
         switch mailbox.take() {
         case .event(let event):
-          guard begin() else { continue }
+          guard count() else { continue }
           mailbox.rest()
           let carried = carrier.map { ($0, mailbox.carried) }
           if concurrency == .serial {
@@ -85,9 +86,9 @@ final class AsyncListener: EventListenerHandling, Sendable {
       if let task { state.callers.insert(task) }
     }
     if let carried {
-      await carried.carrier.restoreInTask(carried.value, E.self) { await body(event, self) }
+      await carried.carrier.restoreInTask(carried.value, E.self) { await begin(body, event) }
     } else {
-      await body(event, self)
+      await begin(body, event)
     }
     let (waiters, sleeper) = state.withLock { state in
       if let task { state.callers.remove(task) }
@@ -100,6 +101,13 @@ final class AsyncListener: EventListenerHandling, Sendable {
     }
     sleeper?.resume()
     for waiter in waiters { waiter.open() }
+  }
+
+  /// Makes a call that was counted, unless the listener has ended since: it may have waited for a thread, and for a tracer
+  /// of the user's.
+  private func begin<E: Eventable>(_ body: @Sendable (E, AsyncListener) async -> Void, _ event: E) async {
+    guard state.withLock({ !$0.isRemoved && mailbox.isOpen }) else { return }
+    await body(event, self)
   }
 
   /// Waits until one more call may begin.
@@ -115,7 +123,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
   }
 
   /// Counts a call that is about to begin. False if the listener has ended.
-  private func begin() -> Bool {
+  private func count() -> Bool {
     // Outside of the lock, since it may release the requester, whose `deinit` may end this listener.
     guard mailbox.delivers else { return false }
     return state.withLock { state in

@@ -118,8 +118,9 @@ class SequenceMailbox: @unchecked Sendable {
   /// The same, but true also while what waits is handled before the end of the source. Any thread.
   final var delivers: Bool { registration.isActive && context.delivers }
 
-  /// As `delivers`, without a look at the requester, which runs no user code. Any thread.
-  final var isOpen: Bool { !registration.isEnded && context.delivers }
+  /// The same also after that, until the source has ended, without a look at the requester, which runs no user code. Any
+  /// thread.
+  final var isOpen: Bool { context.delivers }
 
   /// To be opened when an `async` listener has ended, and its last call has returned.
   final var calls: Latch { context.calls.value(or: { Latch() }) }
