@@ -20,10 +20,13 @@ final class AsyncListener: EventListenerHandling, Sendable {
   private let state = Guarded(State())
   private let mailbox: SequenceMailbox
   private let concurrency: EventConcurrency
+  /// What drains wait for.
+  private let calls: Latch
 
-  private init(_ mailbox: SequenceMailbox, _ concurrency: EventConcurrency) {
+  private init(_ mailbox: SequenceMailbox, _ concurrency: EventConcurrency, _ calls: Latch) {
     self.mailbox = mailbox
     self.concurrency = concurrency
+    self.calls = calls
   }
 
   /// Registers the listener and starts its task, which inherits the caller's priority and task-local values.
@@ -32,12 +35,12 @@ final class AsyncListener: EventListenerHandling, Sendable {
     _ type: E.Type, _ requester: AnyObject?, _ source: EventListener, _ interest: HandlerInterest<E>,
     _ concurrency: EventConcurrency, _ body: @escaping @Sendable (E, AsyncListener) async -> Void
   ) -> AsyncListener {
+    let calls = source.contexts.willCall()
     let mailbox = TypedSequenceMailbox(source, requester, .unbounded, interest)
-    let listener = AsyncListener(mailbox, concurrency)
-    let calls = mailbox.calls
-    Task {
+    let listener = AsyncListener(mailbox, concurrency, calls)
+    Task { [weak contexts = source.contexts] in
       await listener.run(mailbox, body)
-      calls.open()
+      contexts?.didEnd(calls)
     }
     return listener
   }
@@ -147,7 +150,12 @@ final class AsyncListener: EventListenerHandling, Sendable {
   @usableFromInline
   @discardableResult
   func remove() -> Bool {
-    state.withLock { $0.isRemoved = true }
+    let isIdle = state.withLock { state in
+      state.isRemoved = true
+      return state.running == 0
+    }
+    // No call begins any more. Not at the end of the task, for which the drain of a deterministic central does not wait.
+    if isIdle { calls.open() }
     return mailbox.end()
   }
 

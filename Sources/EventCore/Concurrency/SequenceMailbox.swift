@@ -122,9 +122,6 @@ class SequenceMailbox: @unchecked Sendable {
   /// thread.
   final var isOpen: Bool { context.delivers }
 
-  /// To be opened when an `async` listener has ended, and its last call has returned.
-  final var calls: Latch { context.calls.value(or: { Latch() }) }
-
   /// What the central carries with its events, and the value that came with the event that was taken last. The
   /// iterator only.
   final var carrier: EventCarrier? { consumer.basis.carrier }

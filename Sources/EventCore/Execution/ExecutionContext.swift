@@ -31,8 +31,6 @@ package final class ExecutionContext: @unchecked Sendable {
   var users = 1
   /// Whether the host counts the context among those that end.
   var isRetired = false
-  /// Of an `async` listener: opens when it has ended, and its last call has returned.
-  let calls = LazyReference<Latch>()
 
   init(
     _ place: EventListenerContext, _ consumer: Consumer, key: ExecutionContexts.Key?,
