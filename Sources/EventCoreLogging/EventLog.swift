@@ -17,8 +17,8 @@
   /// try await log.run()          // a loop, until the task is cancelled; or a service of a ServiceGroup
   /// ```
   ///
-  /// Handlers are logged from the making of the log until its last reference goes, on a thread of the log. Mailboxes are
-  /// looked at by ``run()``, or by ``look()``.
+  /// Handlers are logged from the making of the log until its last reference goes: those that throw on a thread of the
+  /// log, slow ones on a queue of its watch. Mailboxes are looked at by ``run()``, or by ``look()``.
   ///
   /// **Threads**: any, for every member.
   public final class EventLog: Sendable {
