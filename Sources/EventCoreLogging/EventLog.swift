@@ -17,8 +17,8 @@
   /// try await log.run()          // a loop, until the task is cancelled; or a service of a ServiceGroup
   /// ```
   ///
-  /// Handlers are logged from the making of the log until its last reference goes, on a thread of the log. Mailboxes are
-  /// looked at by ``run()``, or by ``look()``.
+  /// Handlers are logged from the making of the log until its last reference goes: those that throw on a thread of the
+  /// log, slow ones on a queue of its watch. Mailboxes are looked at by ``run()``, or by ``look()``.
   ///
   /// **Threads**: any, for every member.
   public final class EventLog: Sendable {
@@ -42,13 +42,19 @@
     ///     the number has doubled, and once when less than half of them wait.
     ///   - slow: How long the handlers of a receiver may take for one event; longer ones are warnings, while they run and
     ///     when they have returned. Nil, which costs nothing, is for ever; see `EventCentral.watch(slowerThan:_:)`.
-    ///   - interval: How often ``run()`` looks.
+    ///   - interval: After how long ``run()`` looks again, more than nothing.
     public init(
       of central: EventCentral = .shared, _ receivers: any EventReceiver..., to logger: Logger, backlog: Int = 10_000,
       slow: Duration? = nil, every interval: Duration = .seconds(1)
     ) {
       require(
         backlog > 0, "An EventLog warns of a backlog of one event or more, and this one of \(backlog): pass 1 or more.")
+      require(
+        interval > .zero,
+        """
+        An EventLog looks again after a time that is greater than 0, and this one after \(interval): pass a positive \
+        duration.
+        """)
       self.receivers = receivers
       self.logger = logger
       self.backlog = backlog

@@ -53,7 +53,7 @@
     /// - Parameters:
     ///   - central: Whose receivers.
     ///   - times: Which events are timed.
-    ///   - interval: How often ``run()`` looks.
+    ///   - interval: After how long ``run()`` looks again, more than nothing.
     ///   - factory: Where the metrics are made.
     ///
     /// **Complexity**: the observation costs each event some two nanoseconds, and some 60 if it is timed.
@@ -72,7 +72,7 @@
     ///
     /// - Parameters:
     ///   - receivers: What to look at. They are kept alive. Of several with one name the second is `Name-2`, and so on.
-    ///   - interval: How often ``run()`` looks.
+    ///   - interval: After how long ``run()`` looks again, more than nothing.
     ///   - factory: Where the metrics are made.
     public convenience init(
       of receivers: any EventReceiver..., every interval: Duration = .seconds(10),
@@ -91,6 +91,12 @@
     private init(
       every interval: Duration, _ factory: any MetricsFactory, _ read: @escaping @Sendable () -> [MetricsReading]
     ) {
+      require(
+        interval > .zero,
+        """
+        EventMetrics look again after a time that is greater than 0, and this one after \(interval): pass a positive \
+        duration.
+        """)
       self.interval = interval
       self.factory = factory
       self.read = read

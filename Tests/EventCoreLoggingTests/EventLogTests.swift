@@ -154,6 +154,14 @@
       }
     }
 
+    @Test("D12: an interval that is not positive traps and says what to do")
+    func noInterval() async {
+      let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        _ = EventLog(of: EventCentral(), to: Logger(label: "test"), every: .seconds(-1))
+      }
+      expectMessage(result, "after a time that is greater than 0, and this one after -1.0 seconds")
+    }
+
     @Test("threads, pools, listeners, workers and centrals are looked at until the task is cancelled", arguments: cores)
     func run(core: EventCentral.Core) async throws {
       let world = EventCentral(core: core)

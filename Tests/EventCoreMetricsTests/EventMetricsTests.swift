@@ -127,6 +127,50 @@
       }
     }
 
+    /// An actor that runs on an event thread.
+    private actor Physics {
+      let thread: EventThread
+      init(on thread: EventThread) { self.thread = thread }
+      nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+      func step() {}
+    }
+
+    @Test("of an observed central: threads that only run the jobs of actors, one after the other by one name",
+      arguments: cores)
+    func jobs(core: EventCentral.Core) async throws {
+      let world = EventCentral(core: core)
+      let metrics = TestMetrics()
+      let sampler = EventMetrics(observing: world, factory: metrics)
+      // Those that were destroyed, too.
+      var counters: [TestCounter] = []
+      func delivered() -> Int64 {
+        if let counter = try? metrics.expectCounter("eventcore.delivered", [("receiver", "physics")]),
+          !counters.contains(where: { $0 === counter })
+        {
+          counters.append(counter)
+        }
+        return counters.reduce(0) { $0 + $1.totalValue }
+      }
+      for round in 1...2 {
+        let thread = EventThread(on: world, name: "physics")
+        let physics = Physics(on: thread)
+        for _ in 0..<10 { await physics.step() }
+        sampler.sample()
+        _ = delivered()
+        #expect(await thread.drain())
+        sampler.sample()
+        #expect(delivered() == 10 * Int64(round))
+      }
+    }
+
+    @Test("D12: an interval that is not positive traps and says what to do")
+    func noInterval() async {
+      let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        _ = EventMetrics(observing: EventCentral(), every: .zero, factory: TestMetrics())
+      }
+      expectMessage(result, "after a time that is greater than 0, and this one after 0.0 seconds")
+    }
+
     @Test("each event that is timed is recorded once, by its type and receiver", arguments: cores)
     func times(core: EventCentral.Core) throws {
       let clock = ManualClock()

@@ -3,7 +3,8 @@
 
 /// A listener whose handler is `async`: a task that takes events from a sequence's mailbox and awaits the handler.
 ///
-/// D6: each call begins under the lock that `remove()` takes, so that none begins after it.
+/// D6: each call is counted under the lock that `remove()` takes, and looks there once more when it begins, so that none
+/// begins after it.
 @usableFromInline
 final class AsyncListener: EventListenerHandling, Sendable {
   private struct State {
@@ -19,10 +20,13 @@ final class AsyncListener: EventListenerHandling, Sendable {
   private let state = Guarded(State())
   private let mailbox: SequenceMailbox
   private let concurrency: EventConcurrency
+  /// What drains wait for.
+  private let calls: Latch
 
-  private init(_ mailbox: SequenceMailbox, _ concurrency: EventConcurrency) {
+  private init(_ mailbox: SequenceMailbox, _ concurrency: EventConcurrency, _ calls: Latch) {
     self.mailbox = mailbox
     self.concurrency = concurrency
+    self.calls = calls
   }
 
   /// Registers the listener and starts its task, which inherits the caller's priority and task-local values.
@@ -31,12 +35,12 @@ final class AsyncListener: EventListenerHandling, Sendable {
     _ type: E.Type, _ requester: AnyObject?, _ source: EventListener, _ interest: HandlerInterest<E>,
     _ concurrency: EventConcurrency, _ body: @escaping @Sendable (E, AsyncListener) async -> Void
   ) -> AsyncListener {
+    let calls = source.contexts.willCall()
     let mailbox = TypedSequenceMailbox(source, requester, .unbounded, interest)
-    let listener = AsyncListener(mailbox, concurrency)
-    let calls = mailbox.calls
-    Task {
+    let listener = AsyncListener(mailbox, concurrency, calls)
+    Task { [weak contexts = source.contexts] in
       await listener.run(mailbox, body)
-      calls.open()
+      contexts?.didEnd(calls)
     }
     return listener
   }
@@ -54,7 +58,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
       while true {
         switch mailbox.take() {
         case .event(let event):
-          guard begin() else { continue }
+          guard count() else { continue }
           mailbox.rest()
           let carried = carrier.map { ($0, mailbox.carried) }
           if concurrency == .serial {
@@ -85,9 +89,9 @@ final class AsyncListener: EventListenerHandling, Sendable {
       if let task { state.callers.insert(task) }
     }
     if let carried {
-      await carried.carrier.restoreInTask(carried.value, E.self) { await body(event, self) }
+      await carried.carrier.restoreInTask(carried.value, E.self) { await begin(body, event) }
     } else {
-      await body(event, self)
+      await begin(body, event)
     }
     let (waiters, sleeper) = state.withLock { state in
       if let task { state.callers.remove(task) }
@@ -100,6 +104,13 @@ final class AsyncListener: EventListenerHandling, Sendable {
     }
     sleeper?.resume()
     for waiter in waiters { waiter.open() }
+  }
+
+  /// Makes a call that was counted, unless the listener has ended since: it may have waited for a thread, and for a tracer
+  /// of the user's.
+  private func begin<E: Eventable>(_ body: @Sendable (E, AsyncListener) async -> Void, _ event: E) async {
+    guard state.withLock({ !$0.isRemoved && mailbox.isOpen }) else { return }
+    await body(event, self)
   }
 
   /// Waits until one more call may begin.
@@ -115,7 +126,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
   }
 
   /// Counts a call that is about to begin. False if the listener has ended.
-  private func begin() -> Bool {
+  private func count() -> Bool {
     // Outside of the lock, since it may release the requester, whose `deinit` may end this listener.
     guard mailbox.delivers else { return false }
     return state.withLock { state in
@@ -139,7 +150,12 @@ final class AsyncListener: EventListenerHandling, Sendable {
   @usableFromInline
   @discardableResult
   func remove() -> Bool {
-    state.withLock { $0.isRemoved = true }
+    let isIdle = state.withLock { state in
+      state.isRemoved = true
+      return state.running == 0
+    }
+    // No call begins any more. Not at the end of the task, for which the drain of a deterministic central does not wait.
+    if isIdle { calls.open() }
     return mailbox.end()
   }
 

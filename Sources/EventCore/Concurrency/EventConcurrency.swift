@@ -8,7 +8,7 @@ public struct EventConcurrency: Sendable, Equatable {
   /// One at a time: the next call begins when the one before has returned, so that the events are handled in order.
   public static let serial = EventConcurrency(limit: 1)
 
-  /// Up to `limit` at the same time. They begin in order, and end in any.
+  /// Up to `limit` at the same time. Their events are taken in order; the calls begin and end in any.
   ///
   /// - Parameter limit: At least 1.
   public static func concurrent(_ limit: Int) -> EventConcurrency {

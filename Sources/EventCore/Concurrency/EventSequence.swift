@@ -76,6 +76,8 @@ public struct EventSequence<Event: Eventable>: AsyncSequence, Sendable {
         }
       }
       mailbox.end()
+      // Frees what waits, though no step may follow.
+      mailbox.rest()
       return nil
     }
 

@@ -20,8 +20,8 @@ extension Eventable {
   ///   - interest: For which events the callback is called; the others are skipped and counted.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old when the callback
   ///     would be called.
-  ///   - customFilter: With `.custom`: returns true for an event for which the callback is called. It runs in the same
-  ///     task, right before the callback.
+  ///   - customFilter: With `.custom`: returns true for an event for which the callback is called. It runs in the
+  ///     listener's task when the event is taken; with `.concurrent` the callback follows in a task of its own.
   ///   - source: What it listens to (``EventListenable``).
   ///   - callback: Called for each event. If it throws, the error is dispatched as an ``EventFailure`` on the central;
   ///     what a callback for ``EventFailure`` itself throws is dropped.
@@ -29,9 +29,10 @@ extension Eventable {
   ///   calls that are suspended; inside the callback it traps. A task that the callback starts may await it, unless the
   ///   callback awaits that task.
   ///
-  /// **Threads**: any, also inside a handler. The callback runs where Swift runs a function that is on no actor.
+  /// **Threads**: any, also inside a handler. The callback runs where Swift runs a function that is on no actor. One that
+  /// is on an actor has begun (D6) before it waits for that actor.
   ///
-  /// **Order**: a call begins when the task is free, with the most urgent event that waits (D1 to D3).
+  /// **Order**: when a call can begin, the most urgent event that waits is taken for it (D1 to D3).
   @inlinable
   @discardableResult
   @_disfavoredOverload

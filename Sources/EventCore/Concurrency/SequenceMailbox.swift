@@ -83,6 +83,7 @@ class SequenceMailbox: @unchecked Sendable {
 
   /// Lets others end the mailbox while the task that iterates does something long: what waits is freed at once then,
   /// and not before the next take. Its iterator only.
+  @usableFromInline
   final func rest() {
     if isDriving { pump.endTakes() }
     isDriving = false
@@ -117,11 +118,9 @@ class SequenceMailbox: @unchecked Sendable {
   /// The same, but true also while what waits is handled before the end of the source. Any thread.
   final var delivers: Bool { registration.isActive && context.delivers }
 
-  /// As `delivers`, without a look at the requester, which runs no user code. Any thread.
-  final var isOpen: Bool { !registration.isEnded && context.delivers }
-
-  /// To be opened when an `async` listener has ended, and its last call has returned.
-  final var calls: Latch { context.calls.value(or: { Latch() }) }
+  /// The same also after that, until the source has ended, without a look at the requester, which runs no user code. Any
+  /// thread.
+  final var isOpen: Bool { context.delivers }
 
   /// What the central carries with its events, and the value that came with the event that was taken last. The
   /// iterator only.

@@ -128,7 +128,7 @@ final class Consumer: @unchecked Sendable {
   /// False once it was closed.
   var isOpen: Bool { registry.isOpen }
 
-  /// The same, but true also while it handles what waits before its end.
+  /// The same, but true also while it handles what waits before its end, and after that until it is closed at once.
   var delivers: Bool { registry.delivers }
 
   /// Whether the caller is the consumer's own thread.
@@ -206,8 +206,9 @@ final class Consumer: @unchecked Sendable {
 
   /// After the mailbox has ended.
   private func finish() {
-    // A worker that a loop drives ends with its shared mailbox, too, and is still subscribed then.
-    registry.close()
+    // A worker that a loop drives ends with its shared mailbox, too, and is still subscribed then. In the manner of the
+    // close before this, if there was one: calls of a task may be about to begin, which a drain waits for.
+    registry.close(whenEmpty: true)
     letGoOfAll()
     for receiver in registry.takeAll() {
       receiver.end()

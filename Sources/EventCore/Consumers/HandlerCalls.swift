@@ -94,14 +94,15 @@ struct HandlerCalls: ~Copyable {
     }
   }
 
-  /// Whether an ended handler is running. After a `fence` that followed its end.
-  func isRunning(_ handler: HandlerState) -> Bool {
-    running.load(ordering: .sequentiallyConsistent) == handler.address
+  /// Whether an ended handler is running; nil for any, after the end of all. After a `fence` that followed the end.
+  func isRunning(_ handler: HandlerState?) -> Bool {
+    let address = running.load(ordering: .sequentiallyConsistent)
+    return handler.map { $0.address == address } ?? (address != 0)
   }
 
   /// A latch that the next `answer` opens, for which the caller interrupts the mailbox; nil if the handler
   /// is not running.
-  func waiter(for handler: HandlerState) -> Latch? {
+  func waiter(for handler: HandlerState?) -> Latch? {
     guard isRunning(handler) else { return nil }
     let latch = Latch()
     let waits = requests.withLock { requests in
@@ -134,8 +135,8 @@ extension Consumer {
     await done(with: handler)?.opened()
   }
 
-  /// A latch that opens when an ended handler is not running any more; nil if it is not running.
-  private func done(with handler: HandlerState) -> Latch? {
+  /// A latch that opens when an ended handler is not running any more, nil for all of them; nil if it is not running.
+  func done(with handler: HandlerState?) -> Latch? {
     fence()
     let latch = calls.waiter(for: handler)
     if latch != nil { mailbox.interrupt() }

@@ -40,7 +40,7 @@ final class HandlerRegistry: @unchecked Sendable {
   /// False once it was closed.
   var isOpen: Bool { state.withLock { !$0.isClosed } }
 
-  /// Whether handlers are still called: false once it was closed, unless to handle first what waits.
+  /// Whether what was taken is still handled: false once it was closed, unless to handle first what waits.
   var delivers: Bool { state.withLock { !$0.isClosed || $0.isDraining } }
 
   /// Registers a handler for events of one type, which gets the newest one first if the central keeps it. Nil if the

@@ -31,8 +31,6 @@ package final class ExecutionContext: @unchecked Sendable {
   var users = 1
   /// Whether the host counts the context among those that end.
   var isRetired = false
-  /// Of an `async` listener: opens when it has ended, and its last call has returned.
-  let calls = LazyReference<Latch>()
 
   init(
     _ place: EventListenerContext, _ consumer: Consumer, key: ExecutionContexts.Key?,
@@ -60,7 +58,7 @@ package final class ExecutionContext: @unchecked Sendable {
   /// False if the context has ended: its actor, its thread or its host is gone.
   package var isUsable: Bool { consumer.canRun && consumer.isOpen }
 
-  /// The same, but true also while it handles what waits before its end.
+  /// The same, but true also while it handles what waits before its end, and after that until it is closed.
   var delivers: Bool { consumer.canRun && consumer.delivers }
 
   /// How many events wait in the context, of all its users.

@@ -26,6 +26,8 @@ package final class ExecutionContexts: @unchecked Sendable {
     var isClosed = false
     /// The consumers of retired contexts whose statistics may still change.
     var ending: [Consumer] = []
+    /// Of `async` listeners whose calls may be running.
+    var calls: [ObjectIdentifier: Latch] = [:]
     /// The sum of the statistics of all consumers that have ended.
     var past = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
     var pastMailboxes = EventMailboxStatistics.none
@@ -289,24 +291,37 @@ package final class ExecutionContexts: @unchecked Sendable {
   /// Accepts nothing more, and waits until what waits in all contexts has been handled, at most until a time on the
   /// central's clock; nil is for ever. False if that came first, or the task was cancelled. The caller closes.
   func drained(until deadline: UInt64?) async -> Bool {
-    let contexts = state.withLock { state in
+    let (open, ending, calls) = state.withLock { state in
       state.isClosed = true
-      return Array(state.open.values)
+      return (state.open.values.map(\.consumer), state.ending, state.calls.values)
     }
-    for context in contexts {
-      context.consumer.close(whenEmpty: true)
+    for consumer in open {
+      consumer.close(whenEmpty: true)
     }
-    for context in contexts {
-      for latch in [context.consumer.ended, context.calls.value].compactMap({ $0 }) where !latch.isOpen {
-        if let serial {
-          _ = serial.run { latch.isOpen || basis.now >= deadline ?? .max }
-          guard latch.isOpen else { return false }
-        } else {
-          guard await latch.opened(until: deadline, by: basis.clock) else { return false }
-        }
+    // What ends already has to return from its handler, and no more: its loop may never go on.
+    for latch in open.map(\.ended) + ending.compactMap({ $0.done(with: nil) }) + calls where !latch.isOpen {
+      if let serial {
+        _ = serial.run { latch.isOpen || basis.now >= deadline ?? .max }
+        guard latch.isOpen else { return false }
+      } else {
+        guard await latch.opened(until: deadline, by: basis.clock) else { return false }
       }
     }
     return true
+  }
+
+  /// Has drains wait for the calls of an `async` listener, until `didEnd`. Before its context is made, so that a drain
+  /// which closes the context finds them.
+  func willCall() -> Latch {
+    let calls = Latch()
+    state.withLock { $0.calls[ObjectIdentifier(calls)] = calls }
+    return calls
+  }
+
+  /// The listener has ended, and its last call has returned.
+  func didEnd(_ calls: Latch) {
+    calls.open()
+    state.withLock { $0.calls[ObjectIdentifier(calls)] = nil }
   }
 
   private func foldEnded() {

@@ -54,8 +54,14 @@ final class Instruments: Sendable {
     let key: UInt
   }
 
+  private struct Name {
+    /// How many receivers have had it, and how many have it.
+    var made = 0
+    var live = 0
+  }
+
   private struct State {
-    var names: [String: Int] = [:]
+    var names: [String: Name] = [:]
     var count = 0
     var wishes: [Int: Wish] = [:]
     /// By the numbers of their probes, which grow.
@@ -170,11 +176,15 @@ final class Instruments: Sendable {
   /// Makes the probe of a receiver.
   func makeProbe(_ name: String) -> ConsumerProbe {
     let ordinal = state.withLock { state in
-      state.names[name, default: 0] += 1
-      return state.names[name, default: 1]
+      state.names[name, default: Name()].made += 1
+      state.names[name]?.live += 1
+      return state.names[name]?.made ?? 1
     }
     return ConsumerProbe(name, ordinal)
   }
+
+  /// For tests.
+  var nameCount: Int { state.withLock { $0.names.count } }
 
   /// Adds a receiver that is complete.
   func add(_ receiver: any Instrumented) {
@@ -186,10 +196,14 @@ final class Instruments: Sendable {
   /// after somebody has looked on. A second call does nothing.
   func remove(_ probe: ConsumerProbe, _ reading: () -> ReceiverReading) {
     guard probe.end() else { return }
-    let last = probe.hasProbes ? reading() : nil
+    // Of one without probes as well, which has had jobs alone.
+    let last = probe.hasProbes || isObserved ? reading() : nil
     state.withLock { state in
       state.receivers[probe.number] = nil
       if let last { state.ended[probe.name] = state.ended[probe.name].map { $0 + last } ?? last }
+      state.names[probe.name]?.live -= 1
+      // A program may have a name for each session.
+      if state.names[probe.name]?.live == 0, state.ended[probe.name] == nil { state.names[probe.name] = nil }
     }
   }
 

@@ -13,8 +13,9 @@ import Synchronization
 final class Scheduler: Sendable {
   private let basis: CentralBasis
   private let made = LazyReference<Made>()
-  /// Held while the core is made, so that only one thread is started. No other lock is taken within it.
-  private let making = Guarded(())
+  /// Whether the central has ended. Held while the core is made, so that only one thread is started, and none after that.
+  /// No other lock is taken within it.
+  private let hasEnded = Guarded(false)
   let counts = ScheduleCounts()
   private let alarm = Guarded(Alarm())
   private let loops = Guarded<[WeakLoop]>([])
@@ -49,10 +50,12 @@ final class Scheduler: Sendable {
   /// The core; nil if nobody has scheduled anything yet.
   private var existing: (any SchedulerCore)? { made.withValue { $0.core } }
 
-  private var core: any SchedulerCore {
+  /// The core, which is made; nil if the central had ended before.
+  private var core: (any SchedulerCore)? {
     if let existing { return existing }
-    return making.withLock { _ in
+    return hasEnded.withLock { hasEnded in
       if let existing { return existing }
+      if hasEnded { return nil }
       let new = basis.core.parts.makeScheduler(isDriven)
       return made.value(or: { Made(new) }).core
     }
@@ -77,7 +80,7 @@ final class Scheduler: Sendable {
       deadline = timer.fire(first)
       guard deadline > first else { return }
     }
-    guard core.add(timer, at: deadline) else { return timer.drop() }
+    guard core?.add(timer, at: deadline) == true else { return timer.drop() }
     guard isDriven else { return }
     announce(deadline)
     // The clock may have been moved past the deadline before it knew of it.
@@ -85,11 +88,12 @@ final class Scheduler: Sendable {
   }
 
   func withdraw(_ timer: EventScheduleHandle) {
-    core.withdraw(timer)
+    existing?.withdraw(timer)
   }
 
   /// The central ends.
   func close() {
+    hasEnded.withLock { $0 = true }
     existing?.close()
     let cancel = alarm.withLock { alarm in
       defer { alarm = Alarm() }

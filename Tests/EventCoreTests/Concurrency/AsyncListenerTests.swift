@@ -6,6 +6,14 @@ import Testing
 
 @testable import EventCore
 
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 @Suite("Listeners whose handlers are async, or throw")
 struct AsyncListenerTests {
   struct Refused: Error, Equatable { var number: Int }
@@ -72,6 +80,60 @@ struct AsyncListenerTests {
     #expect(log.entries == ["left", "removed"])
     #expect(Ping().queue(on: central) == 0)
     #expect(central.listener.statistics.cancelled == 2)
+  }
+
+  @Test("D6: no call begins after remove(), neither one that a tracer holds up", arguments: cores, [1, 2])
+  func removalInTracer(core: EventCentral.Core, limit: Int) async {
+    for endsSource in [false, true] {
+      let (log, entered, leave) = (Log<Int>(), Gate(), Latch())
+      let carrier = EventCarrier(
+        capture: { nil }, restore: { _, _, body in body() },
+        restoreInTask: { _, _, body in
+          entered.open()
+          await leave.opened()
+          await body()
+        })
+      let central = EventCentral(CentralBasis(core: core, carrier: carrier), seed: nil)
+      let concurrency = limit == 1 ? EventConcurrency.serial : .concurrent(limit)
+      let handle = Ping.addListener(nil, concurrency: concurrency, on: central) { ping async in
+        log.append(ping.number)
+      }
+      Ping(number: 1).queue(on: central)
+      await offThePool { entered.pass() }
+      if endsSource { central.listener.end() } else { handle.remove() }
+      leave.open()
+      await handle.removed()
+      #expect(log.entries.isEmpty)
+    }
+  }
+
+  @Test("D6: nor one that waits for a thread of the pool", arguments: cores)
+  func removalBeforeThread(core: EventCentral.Core) async {
+    // All threads of the pool but one are taken, and the first call takes that one.
+    let (taken, leave) = (Log<Int>(), Gate())
+    let others = Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))) - 1
+    for _ in 0..<others {
+      Task {
+        taken.append(1)
+        leave.pass()
+      }
+    }
+    await offThePool { _ = taken.entries(atLeast: others) }
+    let (central, log, handles) = (EventCentral(core: core), Log<Int>(), Log<any EventListenerHandling>())
+    let handle = Ping.addListener(nil, concurrency: .concurrent(2), on: central) { ping async in
+      log.append(ping.number)
+      // The other call is counted, and waits for this thread.
+      _ = waitUntil { handles.entries.first?.waitingEventCount == 0 }
+      handles.entries.first?.remove()
+      log.append(-1)
+    }
+    (0..<2).map { Ping(number: $0) }.queue(on: central)
+    handles.append(handle)
+    await offThePool { _ = log.entries(atLeast: 1) }
+    await handle.removed()
+    #expect(log.entries.drop { $0 >= 0 }.allSatisfy { $0 < 0 })
+    for _ in 0..<others { leave.open() }
+    _ = handles.take()
   }
 
   @Test("D9: the listener ends with its requester", arguments: cores)

@@ -131,6 +131,22 @@ struct EventSequenceTests {
     }
   }
 
+  @Test("D10: what waits is freed at the step that a cancelled task takes, while its iterator lives", arguments: cores)
+  func cancelledIterator(core: EventCentral.Core) async {
+    let (central, lifetime) = (EventCentral(core: core), Lifetime())
+    let sequence = Carrying.events(on: central)
+    for _ in 0..<3 { Carrying(token: lifetime.token()).queue(on: central) }
+    await Task {
+      var iterator = sequence.makeAsyncIterator()
+      #expect(await iterator.next() != nil)
+      withUnsafeCurrentTask { $0?.cancel() }
+      #expect(await iterator.next() == nil)
+      #expect(lifetime.alive == 0)
+      withExtendedLifetime(iterator) {}
+    }.value
+    #expect(central.listener.statistics.cancelled == 2)
+  }
+
   @Test("D10: the end of a source ends its sequences, with or without a backlog", arguments: cores)
   func sources(core: EventCentral.Core) async {
     for backlog in [0, 3] {

@@ -69,6 +69,57 @@ struct ListenerDrainTests {
     }
   }
 
+  @Test("a drain waits for the handlers of removed listeners, too, in each place, suspended or not", arguments: cores)
+  func removed(core: EventCentral.Core) async {
+    for place in Self.places + [nil] {
+      let world = EventCentral(core: core)
+      let (log, entered, leave) = (Log<String>(), Gate(), Gate())
+      let handle =
+        if let place {
+          Hit.addListener(
+            nil,
+            { _ in
+              entered.open()
+              leave.pass()
+              log.append("left")
+            }, executeOn: place, on: world)
+        } else {
+          Hit.addListener(nil, concurrency: .concurrent(2), on: world) { _ async in
+            entered.open()
+            await offThePool { leave.pass() }
+            log.append("left")
+          }
+        }
+      (0..<2).map(Hit.init).queue(on: world)
+      await offThePool { entered.pass() }
+      handle.remove()
+      let drain = Task {
+        let isDrained = await world.drain()
+        log.append("drained")
+        return isDrained
+      }
+      // The drain has begun when the listener takes no others.
+      #expect(await yieldUntil { !Hit.addListener(nil, { _ in }, executeOn: .listenerThread, on: world).isActive })
+      for _ in 0..<100 { await Task.yield() }
+      #expect(log.entries.isEmpty, "\(String(describing: place))")
+      for _ in 0..<2 { leave.open() }
+      #expect(await drain.value)
+      #expect(log.entries.last == "drained" && Set(log.entries) == ["left", "drained"])
+    }
+  }
+
+  @Test("a drain does not wait for a sequence that was ended, whose loop goes on", arguments: cores)
+  func endedSequence(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    let hits = Hit.events(on: world)
+    (0..<2).map(Hit.init).queue(on: world)
+    var iterator = hits.makeAsyncIterator()
+    #expect(await iterator.next()?.number == 0)
+    hits.end()
+    #expect(await world.drain())
+    #expect(await iterator.next() == nil)
+  }
+
   @Test("a sequence hands out what waits, and then ends", arguments: cores)
   func sequence(core: EventCentral.Core) async {
     let world = EventCentral(core: core)
@@ -124,6 +175,10 @@ struct ListenerDrainTests {
     (0..<3).map(Hit.init).queue(on: world)
     #expect(await world.drain())
     #expect(numbers.entries.sorted() == [0, 0, 1, 1, 2, 2])
+    // Its task ends elsewhere, a moment later.
+    let removed = EventCentral(deterministic: 1, core: core)
+    Hit.addListener(nil, concurrency: .serial, on: removed) { _ async in }.remove()
+    #expect(await removed.drain())
     // Nobody takes from this one, and nothing is left to run.
     let other = EventCentral(deterministic: 1, core: core)
     let hits = Hit.events(on: other)

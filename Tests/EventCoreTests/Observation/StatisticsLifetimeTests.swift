@@ -29,6 +29,28 @@ extension StatisticsTests {
     observation.end()
   }
 
+  @Test("a name is forgotten with the last receiver that has it, unless an observer counted", arguments: cores)
+  func names(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let before = central.basis.instruments.nameCount
+    func run(_ name: String) {
+      let thread = EventThread(on: central, name: name)
+      thread.addEventCallback { (_: Step) in }
+      #expect(thread.drain())
+    }
+    let guest = EventThread(on: central, name: "guest")
+    for number in 0..<100 { run("session \(number)") }
+    run("guest")
+    #expect(waitUntil { central.basis.instruments.nameCount == before + 1 })
+    let observation = central.observe()
+    #expect(guest.drain())
+    run("session")
+    observation.end()
+    for number in 0..<100 { run("session \(number)") }
+    #expect(waitUntil { central.basis.instruments.nameCount == before + 2 })
+    #expect(central.statistics.receivers.filter(\.hasEnded).map(\.name) == ["guest", "session"])
+  }
+
   @Test("observations come and go while threads dispatch, and nothing is lost", arguments: cores)
   func churn(core: EventCentral.Core) {
     let central = EventCentral(core: core)

@@ -71,6 +71,29 @@ struct ScheduleCancelTests {
     #expect(world.finish() == [7])
   }
 
+  @Test("D10: a central that ends before its first schedule drops all later ones", arguments: cores)
+  func drainedFirst(core: EventCentral.Core) async {
+    for timers in [EventCentral.Timers.thread, .pumps] {
+      let (clock, log, lifetime) = (ManualClock(), Log<Int>(), Lifetime())
+      let central = EventCentral(core: core, clock: clock, timers: timers)
+      let pump = EventPump(on: central)
+      pump.addEventCallback { (_: Owned) in log.append(1) }
+      await central.drain()
+      let once = Owned(token: lifetime.token()).scheduleQueue(after: .seconds(1), on: central)
+      let often = Owned(token: lifetime.token()).scheduleQueue(every: .seconds(1), on: central)
+      clock.advance(by: .seconds(3))
+      pump.run()
+      #expect(once.state == .dropped && often.state == .dropped && !often.cancel())
+      #expect(log.entries.isEmpty && lifetime.alive == 0)
+      #expect(central.scheduleStatistics.dropped == 2 && central.scheduleStatistics.pending == 0)
+    }
+    // The same with a thread of the scheduler's own, which is not made.
+    let central = EventCentral(core: core)
+    await central.drain()
+    #expect(Number(value: 1).scheduleQueue(every: .seconds(3_600), on: central).state == .dropped)
+    #expect(!central.scheduler.isMade)
+  }
+
   @Test("a handler may cancel the repetition that called it", arguments: cores)
   func insideTheHandler(core: EventCentral.Core) {
     let world = ScheduleWorld(core)
