@@ -137,13 +137,15 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
 
   /// Counts an event. True if the thread is retired and has handled everything that was promised to it.
   ///
-  /// - Parameter superseded: After an event of a latest-only callback: how many were superseded so far.
+  /// - Parameters:
+  ///   - isPromised: False for a job that a retired thread began.
+  ///   - superseded: After an event of a latest-only callback: how many were superseded so far.
   @inline(__always)
-  func didHandle(superseded: UInt64?) -> Bool {
+  func didHandle(isPromised: Bool, superseded: UInt64?) -> Bool {
     if let superseded {
       load.setSuperseded(superseded)
     }
-    load.end()
+    load.end(isPromised: isPromised)
     return load.isFinished
   }
 }
