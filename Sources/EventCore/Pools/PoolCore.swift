@@ -56,7 +56,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     let sharesOne = balancer.needs?.sharesOneMailbox == true
     mailbox.check(for: "EventPool")
     self.mailbox = sharesOne ? .unbounded : mailbox
-    shared = sharesOne ? SharedMailbox(central.basis, router: routers, capacity: mailbox, name: name) : nil
+    let bound = central.serial == nil ? mailbox : mailbox.withoutWaiting
+    shared = sharesOne ? SharedMailbox(central.basis, router: routers, capacity: bound, name: name) : nil
     ticker = scaler.interval.map { PoolTicker(every: $0, by: central.basis.clock) }
     state = Guarded(State(capacity: capacity))
     check(capacity, by: "its maker")
