@@ -305,9 +305,11 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       } else {
         slots.reduce(0) { $0 + $1.waiting }
       }
-    return EventPoolReading(
+    var reading = EventPoolReading(
       capacity: capacity, threads: slots.count, busyThreads: busy, waiting: waiting,
       handled: past + (slots + retiring).reduce(0) { $0 + $1.member.load.done })
+    reading.time = central.basis.clock.map { .wholeNanoseconds($0.now) }
+    return reading
   }
 
   /// Whether the scaler need not be asked until a thread begins to handle an event.
