@@ -224,6 +224,32 @@ struct DeterminismTests {
     listener.end()
   }
 
+  @Test("callbacks of a pool's threads get events in the order of their registration", arguments: cores)
+  func callbackOrder(core: EventCentral.Core) {
+    // They stay, so that each has other addresses.
+    var worlds: [(pool: EventPool<EventThread>, trace: EventTrace, calls: [String])] = []
+    for _ in 0..<100 {
+      let (world, log) = (EventCentral(deterministic: 1, core: core), Log<String>())
+      let pool = EventPool(capacity: 2, on: world) { _ in
+        let thread = EventThread()
+        thread.addEventCallback { (number: Number) in log.append("each: \(number.value)") }
+        for name in ["first", "second"] {
+          thread.addEventCallback(
+            { (number: Number) in log.append("\(name): \(number.value)") }, interestedIn: .latestOnly)
+        }
+        return thread
+      }
+      let trace = world.trace {
+        for value in 0..<3 { Number(value: value).queue(on: world) }
+        world.run()
+      }
+      worlds.append((pool, trace, log.entries))
+    }
+    #expect(Set(worlds.map(\.calls)).count == 1)
+    #expect(worlds.allSatisfy { $0.trace == worlds[0].trace })
+    for world in worlds { world.pool.cancel() }
+  }
+
   @Test("a task awaits the end of a thread without anybody else running the central", arguments: cores)
   func asynchronousEnds(core: EventCentral.Core) async {
     let world = EventCentral(deterministic: 9, core: core)
