@@ -118,10 +118,12 @@ public final class EventRecorder: Sendable {
     return try end()
   }
 
-  /// Ends the recording as the form that blocks, but without blocking the thread of the task.
+  /// Ends the recording as the form that blocks, but without blocking the thread of the task. In a task that is
+  /// cancelled it waits all the same, since nothing may be missing in the file.
   @discardableResult
   public func finish() async throws(EventRecordingError) -> Counts {
-    await thread?.drain()
+    // In a task of its own, since a drain gives up in one that is cancelled.
+    if let thread { _ = await Task { await thread.drain() }.value }
     return try end()
   }
 

@@ -140,7 +140,8 @@ final class RecordingWriter: Sendable {
   private static func error(of state: State) -> EventRecordingError? {
     let counts = state.counts
     let parts = [
-      state.fileError.map { "\(counts.unwritten) could not be written: make room, and record anew. (\($0))" },
+      state.fileError.map { "\(counts.unwritten) could not be written: make room, and record anew. (\($0))" }
+        ?? (counts.unwritten == 0 ? nil : "\(counts.unwritten) came after its end: call finish() when nothing encodes."),
       state.encodingError.map { "\(counts.unencodable) could not be encoded: mend their encode(to:). (The first: \($0))" },
       counts.left == 0 ? nil : "\(counts.left) waited in the pump: run it until nothing waits, then call finish().",
     ].compactMap { $0 }

@@ -40,12 +40,13 @@ extension EventCentral {
   ///   - duration: How long to wait at most.
   ///   - matches: Which of the events counts; nil for any.
   /// - Returns: The event.
-  /// - Throws: ``EventExpectationError`` if none came in time.
+  /// - Throws: ``EventExpectationError`` if none came in time; `CancellationError` if the task is cancelled while it is
+  ///   suspended.
   public func next<E: Eventable>(
     _ type: E.Type = E.self, within duration: Duration, where matches: (@Sendable (E) -> Bool)? = nil
   ) async throws -> E {
     let probe = EventProbe(type, on: self, where: matches)
-    guard await isReached(by: probe, within: duration), let event = probe.events.first else {
+    guard try await isReached(by: probe, within: duration), let event = probe.events.first else {
       throw EventExpectationError(
         description: "Expected a \(type)\(matches == nil ? "" : " that matches"), and none came within \(duration).")
     }
@@ -55,12 +56,12 @@ extension EventCentral {
   /// Makes sure that no event of a type is dispatched on the central, and handled, for a time from now on. All else is as
   /// for ``next(_:within:where:)``.
   ///
-  /// - Throws: ``EventExpectationError``, which names the event, as soon as one came.
+  /// - Throws: ``EventExpectationError``, which names the event, as soon as one came; `CancellationError` as there.
   public func expect<E: Eventable>(
     no type: E.Type, within duration: Duration, where matches: (@Sendable (E) -> Bool)? = nil
   ) async throws {
     let probe = EventProbe(type, on: self, where: matches)
-    if await isReached(by: probe, within: duration), let event = probe.events.first {
+    if try await isReached(by: probe, within: duration), let event = probe.events.first {
       throw EventExpectationError(description: "Expected no \(type) within \(duration), and there came \(event).")
     }
   }
@@ -93,8 +94,8 @@ extension EventCentral {
     return try answer.get()
   }
 
-  private func isReached<E: Eventable>(by probe: EventProbe<E>, within duration: Duration) async -> Bool {
-    guard isDeterministic else { return await probe.hasEvent(within: duration) }
+  private func isReached<E: Eventable>(by probe: EventProbe<E>, within duration: Duration) async throws -> Bool {
+    guard isDeterministic else { return try await probe.hasEvent(within: duration) }
     return run(for: duration, until: { !probe.events.isEmpty })
   }
 }

@@ -61,8 +61,9 @@ public final class EventProbe<E: Eventable>: Sendable {
     }
   }
 
-  /// Waits until an event has come, at most for a time of the system's clock. False if none has.
-  func hasEvent(within duration: Duration) async -> Bool {
+  /// Waits until an event has come, at most for a time of the system's clock. False if none has. Throws if the task is
+  /// cancelled before.
+  func hasEvent(within duration: Duration) async throws -> Bool {
     await withTaskGroup(of: Void.self) { [record] group in
       group.addTask {
         for await _ in record.news where !record.events.withLock({ $0.isEmpty }) { return }
@@ -71,6 +72,8 @@ public final class EventProbe<E: Eventable>: Sendable {
       await group.next()
       group.cancelAll()
     }
-    return !events.isEmpty
+    guard events.isEmpty else { return true }
+    try Task.checkCancellation()
+    return false
   }
 }

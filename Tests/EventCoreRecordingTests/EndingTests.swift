@@ -70,6 +70,66 @@ struct EndingTests {
     }
   #endif
 
+  /// A mark that can be held up while it is encoded.
+  private struct Slow: RecordableEvent {
+    var mark: Mark
+    var entered: Gate?
+    var leave: Gate?
+
+    init(_ number: Int, entered: Gate? = nil, leave: Gate? = nil) {
+      (mark, self.entered, self.leave) = (Mark(number), entered, leave)
+    }
+    init(from decoder: any Decoder) throws { mark = try Mark(from: decoder) }
+
+    func encode(to encoder: any Encoder) throws {
+      entered?.open()
+      leave?.pass()
+      try mark.encode(to: encoder)
+    }
+  }
+
+  @Test("D10: a recorder that is finished in a cancelled task records what waits all the same", arguments: cores, formats)
+  func cancelled(core: EventCentral.Core, format: EventRecording.Format) async throws {
+    try await withFile { file in
+      let central = EventCentral(core: core)
+      let recorder = try EventRecorder(central, of: [Slow.self], to: file, as: format)
+      let (entered, leave) = (Gate(), Gate())
+      Slow(0, entered: entered, leave: leave).queue(on: central)
+      var sent = 1
+      while sent < 100 {
+        Slow(sent).queue(on: central)
+        sent += 1
+      }
+      entered.pass()
+      let end = Task {
+        withUnsafeCurrentTask { $0?.cancel() }
+        return try await recorder.finish()
+      }
+      // It has begun to end when it takes no more.
+      #expect(
+        await yieldUntil {
+          guard Slow(sent).queue(on: central) == 1 else { return true }
+          sent += 1
+          return false
+        })
+      leave.open()
+      #expect(try await end.value == recorder.counts)
+      #expect((recorder.counts.recorded, recorder.counts.unwritten) == (sent, 0))
+      #expect(try EventRecording(contentsOf: file, of: [Slow.self]).count == sent)
+    }
+  }
+
+  @Test("D12: an event that comes after the end is told")
+  func late() throws {
+    try withFile { file in
+      let writer = try RecordingWriter(file.path, .binary, start: 1, types: ["Mark"])
+      #expect(try writer.end(left: 0).unwritten == 0)
+      writer.record(Mark(1), Record(time: 2, type: 0, lane: 0))
+      let error = #expect(throws: EventRecordingError.self) { try writer.end(left: 0) }
+      #expect(error?.description.contains("1 came after its end") == true)
+    }
+  }
+
   @Test("A file that cannot be made, and one that is not there, are errors with the path")
   func noFile() {
     let file = URL(fileURLWithPath: "/no such folder/file")

@@ -91,6 +91,22 @@ struct ExpectationTests {
     #expect(world.listener.listenerCount == 1)
   }
 
+  @Test("an expectation in a task that is cancelled is neither met nor missed", .timeLimit(.minutes(5)), arguments: cores)
+  func cancelled(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    let waits: [@Sendable () async throws -> Void] = [
+      { try await world.expect(no: Score.self, within: .seconds(120)) },
+      { _ = try await world.next(Score.self, within: .seconds(120)) },
+    ]
+    for wait in waits {
+      let task = Task {
+        withUnsafeCurrentTask { $0?.cancel() }
+        try await wait()
+      }
+      await #expect(throws: CancellationError.self) { try await task.value }
+    }
+  }
+
   struct SumQuery: Eventable { var factor = 1 }
   struct Refusal: Error {}
 

@@ -86,7 +86,7 @@ struct EventLoad: @unchecked Sendable {
     return word(Offset.promised).pointee.load(ordering: .sequentiallyConsistent) & ~Self.retired &- lost
   }
 
-  /// Events handled so far.
+  /// Events handled so far, and jobs.
   var done: UInt64 { word(Offset.done).pointee.load(ordering: .acquiring) }
 
   /// When the running handler began, on the clock of `coarseNanoseconds`; nil if none runs.
@@ -109,10 +109,11 @@ struct EventLoad: @unchecked Sendable {
     }
   }
 
-  /// Notes that the handler has returned.
+  /// Notes that the handler has returned, and counts its event if it was promised.
   @inline(__always)
-  func end() {
+  func end(isPromised: Bool) {
     word(Offset.since).pointee.store(0, ordering: .relaxed)
+    guard isPromised else { return }
     // Only this thread writes `done`. Releasing, pairs with `pending`: what the handler did comes first.
     let done = word(Offset.done).pointee.load(ordering: .relaxed) &+ 1
     word(Offset.done).pointee.store(done, ordering: .releasing)

@@ -16,8 +16,8 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
   private struct Entry {
     let route: PoolRoute
     let subscription: Subscription
-    var generation: UInt32
-    var timed: Bool
+    let generation: UInt32
+    let timed: Bool
   }
 
   private enum Phase {
@@ -29,8 +29,13 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
 
   private struct State {
     var phase = Phase.forming
-    /// By subscription.
-    var entries: [UnsafeMutableRawPointer: Entry] = [:]
+    /// In the order of their registration, which is that of the thread's events: a dictionary by addresses would have
+    /// another order in each run.
+    var entries: [Entry] = []
+
+    func index(of subscription: Subscription) -> Int? {
+      entries.firstIndex { $0.subscription.pointer == subscription.pointer }
+    }
   }
 
   private let memory: EventLoad.Memory
@@ -66,14 +71,10 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
   func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
     state.withLock { state in
       guard state.phase != .left else { return }
-      var entry =
-        state.entries[subscription.pointer]
-        ?? Entry(
-          route: .free(key, from: 0, but: state.entries.values.lazy.map(\.route)),
-          subscription: subscription, generation: 0, timed: false)
-      entry.generation = generation
-      entry.timed = timed
-      state.entries[subscription.pointer] = entry
+      let index = state.index(of: subscription)
+      let route = index.map { state.entries[$0].route } ?? .free(key, from: 0, but: state.entries.lazy.map(\.route))
+      let entry = Entry(route: route, subscription: subscription, generation: generation, timed: timed)
+      if let index { state.entries[index] = entry } else { state.entries.append(entry) }
       add(entry, to: own)
       if state.phase == .member {
         add(entry, to: pool)
@@ -83,7 +84,7 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
 
   func unsubscribe(_ key: UInt, _ subscription: Subscription) {
     state.withLock { state in
-      guard let entry = state.entries.removeValue(forKey: subscription.pointer) else { return }
+      guard let entry = state.index(of: subscription).map({ state.entries.remove(at: $0) }) else { return }
       own.remove(entry.route, subscription)
       pool.remove(entry.route, subscription)
     }
@@ -106,7 +107,7 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     state.withLock { state in
       guard state.phase == .forming else { return }
       state.phase = .member
-      for entry in state.entries.values {
+      for entry in state.entries {
         add(entry, to: pool)
       }
     }
@@ -118,7 +119,7 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
   func retire() {
     state.withLock { state in
       state.phase = .left
-      for entry in state.entries.values {
+      for entry in state.entries {
         pool.remove(entry.route, entry.subscription)
         own.remove(entry.route, entry.subscription)
       }
@@ -137,13 +138,15 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
 
   /// Counts an event. True if the thread is retired and has handled everything that was promised to it.
   ///
-  /// - Parameter superseded: After an event of a latest-only callback: how many were superseded so far.
+  /// - Parameters:
+  ///   - isPromised: False for a job that a retired thread began.
+  ///   - superseded: After an event of a latest-only callback: how many were superseded so far.
   @inline(__always)
-  func didHandle(superseded: UInt64?) -> Bool {
+  func didHandle(isPromised: Bool, superseded: UInt64?) -> Bool {
     if let superseded {
       load.setSuperseded(superseded)
     }
-    load.end()
+    load.end(isPromised: isPromised)
     return load.isFinished
   }
 }

@@ -79,6 +79,8 @@ final class Consumer: @unchecked Sendable {
     self.pump = pump
     calls = HandlerCalls(hasBarrier: basis.core.parts.barrier())
     pump?.attach(self)
+    // What has a trace is in a deterministic central.
+    let capacity = hooks.trace == nil ? capacity : capacity.withoutWaiting
     mailbox =
       hooks.shared?.core.makeWorker(self, strategy)
       ?? basis.core.parts.makeMailbox(self, strategy, capacity, pump)

@@ -81,22 +81,25 @@ final class HandlerRegistry: @unchecked Sendable {
   /// Counts an ended handler off its receiver, and leaves it to the consumer to be freed. False if the consumer
   /// has ended, and has freed the handlers of all receivers that it had.
   func remove(_ handler: HandlerState, of receiver: Receiver) -> Bool {
-    state.withLock { state in
+    let (ended, isLeft) = state.withLock { state -> (Subscription?, Bool) in
       receiver.liveCount -= 1
       receiver.timedCount -= handler.isTimed ? 1 : 0
+      var ended: Subscription?
       if state.isClosed {
-        endConflated(receiver, &state)
+        ended = endConflated(receiver, &state)
       } else if receiver.liveCount == 0 {
         retract(receiver)
-        endConflated(receiver, &state)
+        ended = endConflated(receiver, &state)
       } else if handler.isTimed, receiver.timedCount == 0 {
         // The last handler that needs the time is gone (D8).
         publish(receiver)
         consumer.hooks.shared?.leaveClock(receiver)
       }
       // With the lock held: a consumer that ends finds the handler either here or in a receiver of `takeAll`.
-      return consumer.calls.requestDrop(of: handler, receiver)
+      return (ended, consumer.calls.requestDrop(of: handler, receiver))
     }
+    if let ended { consumer.mailbox.removeLatestSubscription(ended) }
+    return isLeft
   }
 
   /// Makes what waits in the shared mailbox for the handlers that this worker has by now.
@@ -120,13 +123,14 @@ final class HandlerRegistry: @unchecked Sendable {
 
   /// Removes and returns all receivers, after the consumer has ended.
   func takeAll() -> [Receiver] {
-    state.withLock { state in
+    let (all, ended) = state.withLock { state in
       let all = state.all
       for receiver in state.receivers.values { names.remove(receiver.subscription) }
       state.receivers.removeAll()
-      for receiver in all where receiver.isConflated { endConflated(receiver, &state) }
-      return all
+      return (all, all.compactMap { endConflated($0, &state) })
     }
+    for subscription in ended { consumer.mailbox.removeLatestSubscription(subscription) }
+    return all
   }
 
   /// This worker's receiver for an entry of its shared mailbox, if it has a handler for it.
@@ -223,13 +227,14 @@ final class HandlerRegistry: @unchecked Sendable {
     return receiver
   }
 
-  /// Ends a receiver that is unsubscribed, if it is conflated and has not ended.
-  private func endConflated(_ receiver: Receiver, _ state: inout State) {
-    guard state.conflated.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return }
+  /// Ends a receiver that is unsubscribed, if it is conflated and has not ended. Returns what the caller then removes
+  /// from the mailbox after the unlock, since that ends keys, which runs code of the user's.
+  private func endConflated(_ receiver: Receiver, _ state: inout State) -> Subscription? {
+    guard state.conflated.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return nil }
     // Relaxed: whoever takes an event that was dispatched later sees it (`Consumer.deliverShared`).
     receiver.isOver.store(true, ordering: .relaxed)
     receiver.supersededCount = consumer.mailbox.supersededCount(of: receiver.subscription)
     names.remove(receiver.subscription)
-    consumer.mailbox.removeLatestSubscription(receiver.subscription)
+    return receiver.subscription
   }
 }

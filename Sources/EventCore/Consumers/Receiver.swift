@@ -300,11 +300,15 @@ final class Receiver: @unchecked Sendable {
     // The receiver, which the consumer keeps during the event, retains the member.
     member.unsafelyUnwrapped._withUnsafeGuaranteedRef { member in
       member.willHandle()
+      // No balancer promises a job: that is done as it begins, or what waits would seem less. A retired thread counts
+      // only what it was promised before.
+      let isPromised = !isUnbounded || member.load.promise(1)
       let moved = deliverToHandlers(payload, envelope, owned: owned)
       consumer._withUnsafeGuaranteedRef { consumer in
         // In a shared pool nothing is promised to a thread; there, ordinals begin at 1.
         let isBalanced = isConflated && route.ordinal == 0
-        if member.didHandle(superseded: isBalanced ? consumer.mailbox.supersededCount : nil) {
+        let superseded = isBalanced ? consumer.mailbox.supersededCount : nil
+        if member.didHandle(isPromised: isPromised, superseded: superseded) {
           // That was the last event that a retired thread was promised.
           consumer.close(whenEmpty: true)
         }

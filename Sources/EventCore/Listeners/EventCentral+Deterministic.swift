@@ -27,6 +27,7 @@ extension EventCentral {
   /// - An ``EventPump`` is run by its own loop, on the same thread, before or after the run.
   /// - `drain(until:)` and `join()` run the central until their thread or pool has ended.
   /// - Scheduled events: inside the run, and inside those of pumps, as by ``Timers/pumps``.
+  /// - A mailbox that is full refuses at once where its policy is `.block(upTo:)`, since nothing runs during a wait.
   ///
   /// - Parameters:
   ///   - seed: Any number.

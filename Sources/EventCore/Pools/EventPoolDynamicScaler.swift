@@ -30,7 +30,7 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   public let interval: Duration?
   private let (growWait, growAfter, shrinkAfter): (Duration, Duration, Duration)
   private let (growDepth, shrinkDepth): (Int, Int)
-  private let now: @Sendable () -> Duration
+  private let now: (@Sendable () -> Duration)?
   private let state = Guarded(State())
 
   /// Makes a scaler.
@@ -46,7 +46,7 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   ///   - shrinkAfter: How long it has to be too large before a thread is retired.
   ///   - interval: How often the pool asks while it is busy; nil if it asks only in
   ///     ``EventPool/rescale()``.
-  ///   - now: For tests: a clock that never goes back, from any origin; nil takes the system's.
+  ///   - now: For tests: a clock that never goes back, from any origin; nil takes that of the pool's central.
   public init(
     minimum: Int = 1, maximum: Int, growWait: Duration = .milliseconds(20), growDepth: Int = 32,
     growAfter: Duration = .milliseconds(100), shrinkDepth: Int = 1, shrinkAfter: Duration = .seconds(5),
@@ -68,7 +68,7 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
     (self.minimum, self.maximum, self.interval) = (minimum, maximum, interval)
     (self.growWait, self.growAfter, self.shrinkAfter) = (growWait, growAfter, shrinkAfter)
     (self.growDepth, self.shrinkDepth) = (growDepth, shrinkDepth)
-    self.now = now ?? { .nanoseconds(Int64(clamping: monotonicNanoseconds())) }
+    self.now = now
   }
 
   /// An idle pool rests with ``minimum`` threads.
@@ -84,7 +84,8 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   ///
   /// **Complexity**: O(1); reads a clock.
   public func capacity(for reading: EventPoolReading) -> Int {
-    let time = now()
+    // A central without a clock of its own follows the system's.
+    let time = now?() ?? reading.time ?? .nanoseconds(Int64(clamping: monotonicNanoseconds()))
     return state.withLock { state in
       let wait = estimatedWait(reading, since: state.last, at: time)
       state.last = (time, reading.handled)

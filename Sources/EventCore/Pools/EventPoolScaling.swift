@@ -49,6 +49,8 @@ public struct EventPoolReading: Sendable, Equatable {
   public var waiting: Int
   /// How many events the pool has handled so far, including those of threads that have ended.
   public var handled: UInt64
+  /// When the pool took it, on the clock that its central was given; else nil.
+  var time: Duration?
 
   /// Makes a reading, to test a scaler with.
   public init(capacity: Int, threads: Int, busyThreads: Int, waiting: Int, handled: UInt64) {
@@ -57,6 +59,12 @@ public struct EventPoolReading: Sendable, Equatable {
     self.busyThreads = busyThreads
     self.waiting = waiting
     self.handled = handled
+  }
+
+  /// Whether the figures are equal, whenever they were taken.
+  public static func == (one: EventPoolReading, other: EventPoolReading) -> Bool {
+    (one.capacity, one.threads, one.busyThreads, one.waiting, one.handled)
+      == (other.capacity, other.threads, other.busyThreads, other.waiting, other.handled)
   }
 }
 

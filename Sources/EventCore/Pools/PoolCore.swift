@@ -56,7 +56,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     let sharesOne = balancer.needs?.sharesOneMailbox == true
     mailbox.check(for: "EventPool")
     self.mailbox = sharesOne ? .unbounded : mailbox
-    shared = sharesOne ? SharedMailbox(central.basis, router: routers, capacity: mailbox, name: name) : nil
+    let bound = central.serial == nil ? mailbox : mailbox.withoutWaiting
+    shared = sharesOne ? SharedMailbox(central.basis, router: routers, capacity: bound, name: name) : nil
     ticker = scaler.interval.map { PoolTicker(every: $0, by: central.basis.clock) }
     state = Guarded(State(capacity: capacity))
     check(capacity, by: "its maker")
@@ -304,9 +305,11 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       } else {
         slots.reduce(0) { $0 + $1.waiting }
       }
-    return EventPoolReading(
+    var reading = EventPoolReading(
       capacity: capacity, threads: slots.count, busyThreads: busy, waiting: waiting,
       handled: past + (slots + retiring).reduce(0) { $0 + $1.member.load.done })
+    reading.time = central.basis.clock.map { .wholeNanoseconds($0.now) }
+    return reading
   }
 
   /// Whether the scaler need not be asked until a thread begins to handle an event.

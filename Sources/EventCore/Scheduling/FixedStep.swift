@@ -70,8 +70,9 @@ public struct FixedStep: Sendable {
   public mutating func steps(until now: ContinuousClock.Instant) -> Range<Int> {
     let elapsed = max(.zero, start.duration(to: now)).attoseconds
     let due = Int(clamping: elapsed / length.attoseconds)
-    let steps = min(max(0, due - count), most)
-    let excess = max(0, due - count - most)
+    let missing = max(0, due - count)
+    let steps = min(missing, most)
+    let excess = missing - steps
     // The clock of the steps is set back, so that the next frame does not find the same steps due.
     start += length * excess
     skipped += excess

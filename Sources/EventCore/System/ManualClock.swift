@@ -71,6 +71,8 @@ public final class ManualClock: Clock {
   ///
   /// - Parameter duration: How far; zero does what is due now. A negative one traps.
   ///
+  /// **Threads**: any. What several threads move it by at once adds up.
+  ///
   /// **Order**: by the times of the deadlines. Repetitions that a jump leaves behind follow their
   /// ``EventRepeatPolicy``.
   public func advance(by duration: Duration) {
@@ -80,14 +82,23 @@ public final class ManualClock: Clock {
       A ManualClock goes on and never back, and it was to go on by \(duration): pass zero or more, and make \
       another clock for another time.
       """)
-    advance(to: later(nanoseconds, by: duration))
+    var (now, isDone) = (nanoseconds, false)
+    while !isDone {
+      // Releasing: pairs with `nanoseconds`, for whoever sees the new time. A store would undo what another thread adds.
+      (isDone, now) = time.weakCompareExchange(
+        expected: now, desired: later(now, by: duration), ordering: .acquiringAndReleasing)
+    }
+    ring()
   }
 
-  /// The same, to a time that is not in the past.
+  /// The same, to a time. If another thread has moved it further meanwhile, it stays there.
   package func advance(to nanoseconds: UInt64) {
-    require(nanoseconds >= self.nanoseconds, "A clock does not go back.")
-    // Releasing: pairs with `nanoseconds`, for whoever sees the new time.
-    time.store(nanoseconds, ordering: .releasing)
+    // Releasing: as above.
+    time.max(nanoseconds, ordering: .releasing)
+    ring()
+  }
+
+  private func ring() {
     // One by one, and what is set meanwhile, too. The time is read anew, since an alarm may move the clock.
     while let alarm = takeDueAlarm() { alarm.body() }
   }

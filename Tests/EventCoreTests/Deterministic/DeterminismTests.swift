@@ -198,6 +198,58 @@ struct DeterminismTests {
     thread.cancel()
   }
 
+  @Test("D5: a dispatch never waits for a place, since nothing would make one meanwhile", arguments: cores)
+  func fullMailboxes(core: EventCentral.Core) {
+    final class Worker: EventThread, @unchecked Sendable {
+      override func registerEventListeners() { addEventCallback { (_: Number) in } }
+    }
+    let world = EventCentral(deterministic: 1, core: core)
+    let mailbox = EventMailboxCapacity.bounded(1, whenFull: .block(upTo: .seconds(30)))
+    let pools = [EventPoolRoundRobinBalancer(), EventPoolSharedBalancer()].map { (balancer: any EventPoolBalancing) in
+      EventPool<Worker>(balancer: balancer, mailbox: mailbox, on: world) { _ in Worker() }
+    }
+    let thread = EventThread(on: world, mailbox: mailbox)
+    thread.addEventCallback { (_: Number) in }
+    let listener = EventListener(on: world, mailbox: mailbox)
+    Number.addListener(nil, { _ in }, executeOn: .listenerThread, on: listener)
+    let pump = EventPump(on: world, mailbox: mailbox)
+    pump.addEventCallback { (_: Number) in }
+    #expect(Number().queue(on: world) == 5)
+    let time = ContinuousClock().measure { #expect(Number().queueWithOutcome(on: world).refused == 5) }
+    #expect(time < .seconds(15))
+    #expect(world.run() == 4)
+    #expect(pump.run().handled == 1)
+    for pool in pools { pool.cancel() }
+    thread.cancel()
+    listener.end()
+  }
+
+  @Test("callbacks of a pool's threads get events in the order of their registration", arguments: cores)
+  func callbackOrder(core: EventCentral.Core) {
+    // They stay, so that each has other addresses.
+    var worlds: [(pool: EventPool<EventThread>, trace: EventTrace, calls: [String])] = []
+    for _ in 0..<100 {
+      let (world, log) = (EventCentral(deterministic: 1, core: core), Log<String>())
+      let pool = EventPool(capacity: 2, on: world) { _ in
+        let thread = EventThread()
+        thread.addEventCallback { (number: Number) in log.append("each: \(number.value)") }
+        for name in ["first", "second"] {
+          thread.addEventCallback(
+            { (number: Number) in log.append("\(name): \(number.value)") }, interestedIn: .latestOnly)
+        }
+        return thread
+      }
+      let trace = world.trace {
+        for value in 0..<3 { Number(value: value).queue(on: world) }
+        world.run()
+      }
+      worlds.append((pool, trace, log.entries))
+    }
+    #expect(Set(worlds.map(\.calls)).count == 1)
+    #expect(worlds.allSatisfy { $0.trace == worlds[0].trace })
+    for world in worlds { world.pool.cancel() }
+  }
+
   @Test("a task awaits the end of a thread without anybody else running the central", arguments: cores)
   func asynchronousEnds(core: EventCentral.Core) async {
     let world = EventCentral(deterministic: 9, core: core)

@@ -180,6 +180,23 @@ struct DynamicScalerTests {
     jobs.pool.cancel()
   }
 
+  @Test("times pass on the clock of the pool's central", arguments: cores)
+  func clockOfCentral(core: EventCentral.Core) {
+    let world = EventCentral(deterministic: 1, core: core)
+    let pool = EventPool(capacity: 2, scaler: .dynamic(1...4), on: world) { _ in
+      let thread = EventThread()
+      thread.addEventCallback { (_: Job) in }
+      return thread
+    }
+    Job().queue(on: world)
+    #expect(world.run() == 1)
+    _ = world.run(for: .milliseconds(4_900), until: { false })
+    #expect(pool.capacity == 2)
+    _ = world.run(for: .milliseconds(200), until: { false })
+    #expect(pool.capacity == 1)
+    pool.cancel()
+  }
+
   @Test("a limit that no depth reaches makes no pool grow or shrink")
   func unreachableDepth() {
     // Nothing but the depth decides, and at once.

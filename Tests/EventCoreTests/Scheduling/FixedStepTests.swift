@@ -35,6 +35,16 @@ struct FixedStepTests {
     #expect(clock.steps(until: start + length) == 0..<1)
   }
 
+  @Test("A time that goes back has no step, whatever the bound")
+  func back() {
+    for most in [2, .max] {
+      var clock = FixedStep(every: length, atMost: most, from: start)
+      #expect(clock.steps(until: start + length * 2) == 0..<2)
+      #expect(clock.steps(until: start) == 2..<2)
+      #expect(clock.skipped == 0)
+    }
+  }
+
   @Test("Catching up is bounded, and what is skipped is counted once")
   func bound() {
     for most in 1...4 {

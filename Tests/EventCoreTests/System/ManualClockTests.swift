@@ -91,6 +91,25 @@ struct ManualClockTests {
     #expect(log.entries == ["first", "second", "third"])
   }
 
+  @Test("what two threads move it by at once adds up, and it goes back for neither")
+  func together() {
+    let clock = ManualClock()
+    let start = clock.now
+    onThreads(2) { _ in
+      var (last, steps) = (clock.now, 0)
+      for _ in 0..<100_000 {
+        clock.advance(by: .nanoseconds(1))
+        let now = clock.now
+        if now > last { steps += 1 }
+        last = now
+      }
+      #expect(steps == 100_000)
+    }
+    #expect(start.duration(to: clock.now) == .nanoseconds(200_000))
+    clock.advance(to: CentralClock.start)
+    #expect(start.duration(to: clock.now) == .nanoseconds(200_000))
+  }
+
   @Test("D12: a clock that is to go back traps")
   func back() async {
     await #expect(processExitsWith: .failure) { ManualClock().advance(by: .nanoseconds(-1)) }
