@@ -25,7 +25,8 @@ static void drop(struct evc_bound *bound, struct evc_envelope *envelope, bool is
 	/* User code, whose own dispatches are not counted here. */
 	evc_envelope_release(envelope, false);
 	if (was_promised)
-		subscription->did_displace(subscription);
+		/* Relaxed: as in did_displace. */
+		atomic_load_explicit(&subscription->did_displace, memory_order_relaxed)(subscription);
 	/* A thread that has never dispatched has nobody to report to. */
 	if (record == NULL)
 		return;
