@@ -4,16 +4,17 @@
  * @file realtime.h
  * Posting from a thread that must not wait: an audio callback, a motor's control loop, an interrupt's bottom half.
  *
- * The functions named `try` make no system call, take no lock, call no allocator and no function of the user's, and
- * wait for nobody. What would need one of these is refused with a status, and nothing is posted.
+ * The functions named `try` make no system call, take no lock, call no allocator and no function of the user's but the
+ * router's clock (`evc_router_set_clock`), and wait for nobody. What would need one of these is refused with a status, and
+ * nothing is posted.
  *
  *     before:  evc_reserve(8192)                  on the thread itself, once
  *     then:    evc_try_dispatch(router, key, ...)
  *                        └──► a mailbox with `polled`, whose consumer looks by itself:
  *              evc_mailbox_pump once a frame, or evc_mailbox_run with EVC_WAIT_YIELD or EVC_WAIT_SPIN
  *
- * If a receiver asked for the time of dispatch, the clock is read, which is a system call on machines whose clock
- * source user code cannot read.
+ * If a receiver asked for the time of dispatch, the router's clock is read. The one that it has by itself is a system call
+ * on machines whose clock source user code cannot read.
  */
 #ifndef EVENTCORE_REALTIME_H
 #define EVENTCORE_REALTIME_H
