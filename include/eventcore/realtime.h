@@ -32,7 +32,8 @@ EVC_BEGIN_DECLS
  *
  * @param envelopes how many are set aside after the call, at least; what a trim leaves to the thread grows as much
  *
- * Threads: each that will post, before it must not wait; any number of times. The reserve ends with the thread.
+ * Threads: each that will post, before it must not wait; any number of times. The reserve ends with the thread, and with
+ * its `evc_unregister_thread` or `evc_shutdown`.
  * Progress: as the allocator. Errors: EVC_OUT_OF_MEMORY; what was set aside so far stays.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_reserve(uint32_t envelopes);

@@ -16,6 +16,7 @@
 #include "platform/allocator.h"
 #include "platform/domain.h"
 #include "scheduler/scheduler_private.h"
+#include "shared/shared_mailbox_private.h"
 #include "tree/tree_reclaim.h"
 #include "tree/tree_walker.h"
 
@@ -26,9 +27,12 @@ static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER;
 
 enum evc_status evc_unregister_thread(void)
 {
-	/* A record that is given up although a walk is under way is made anew. */
-	if (evc_consumed_current != NULL || evc_domain_is_reclaiming() || evc_scheduler_is_thread() ||
-	    !evc_thread_record_detach() || !evc_tree_thread_leaves())
+	const struct evc_thread_record *record = evc_thread_record_current;
+
+	/* Nothing is given up before all have agreed. The record last: a `release` of the trees' may use it. */
+	if (evc_consumed_current != NULL || evc_shared_consumed != NULL || evc_domain_is_reclaiming() ||
+	    evc_scheduler_is_thread() || (record != NULL && record->pins != 0) || !evc_tree_thread_leaves() ||
+	    !evc_thread_record_detach())
 		return EVC_NOT_PERMITTED;
 	return EVC_OK;
 }
