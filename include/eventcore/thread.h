@@ -21,7 +21,7 @@ struct evc_thread_options {
 	const char *name;
 	/** Real-time priority (SCHED_FIFO) from 1 up; 0 keeps the default. Needs the privilege for it. */
 	int realtime_priority;
-	/** The processor that the thread stays on, counted from 1; 0 leaves the choice to the system. */
+	/** The processor that the thread stays on, counted from 1; 0 leaves the choice to the system. Linux with glibc alone. */
 	unsigned processor;
 	/** Stack size in bytes; 0 keeps the default. */
 	size_t stack_size;

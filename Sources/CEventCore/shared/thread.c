@@ -71,7 +71,8 @@ static int set_priority(pthread_attr_t *attributes, int priority)
 
 static enum evc_status set_processor(pthread_attr_t *attributes, unsigned processor)
 {
-#ifdef __linux__
+/* Not in musl, nor in Android's library. */
+#if defined(__linux__) && defined(__GLIBC__)
 	cpu_set_t set;
 
 	if (processor > CPU_SETSIZE)
