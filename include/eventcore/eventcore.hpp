@@ -439,22 +439,22 @@ public:
 	/** EVC_OK: in time. EVC_TIMED_OUT: it is firing, for the last time. EVC_NOT_FOUND: it has fired, or was dropped. */
 	evc_status cancel() noexcept
 	{
-		evc_status status = EVC_NOT_FOUND;
+		evc_scheduler *const scheduler = std::exchange(scheduler_, nullptr);
 
-		if (scheduler_ == nullptr)
-			return status;
-		status = evc_scheduler_cancel(scheduler_, id_);
+		if (scheduler == nullptr)
+			return EVC_NOT_FOUND;
+		const evc_status status = evc_scheduler_cancel(scheduler, id_);
+		/* The end of the function may delete this timer. */
 		if (status == EVC_OK)
 			drop_(context_);
-		detach();
+		evc_scheduler_release(scheduler);
 		return status;
 	}
 	/** Lets the timer fire without this object. */
 	void detach() noexcept
 	{
-		if (scheduler_ != nullptr)
-			evc_scheduler_release(scheduler_);
-		scheduler_ = nullptr;
+		if (evc_scheduler *const scheduler = std::exchange(scheduler_, nullptr))
+			evc_scheduler_release(scheduler);
 	}
 
 private:
