@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -35,6 +36,10 @@ bool shuts_down()
 	return true;
 }
 
+struct event {
+	int number;
+};
+
 /* The function of a timer, whose end ends the timer. */
 struct last_holder {
 	std::unique_ptr<eventcore::timer> *timer;
@@ -60,11 +65,31 @@ void timer_ended_by_its_function()
 	expect(timer == nullptr, "it was deleted");
 }
 
+void thread_ended_by_its_handler()
+{
+	eventcore::router router;
+	eventcore::mailbox mailbox;
+	auto ended = std::make_shared<std::promise<void>>();
+	std::unique_ptr<eventcore::thread> thread;
+	auto subscription = router.subscribe<event>(mailbox, [&thread, ended](const event &) {
+		thread.reset();
+		ended->set_value();
+	});
+
+	thread = std::make_unique<eventcore::thread>(mailbox);
+	expect(router.dispatch(event{ 1 }) == EVC_OK, "the event was dispatched");
+	expect(ended->get_future().wait_for(std::chrono::seconds(60)) == std::future_status::ready, "its handler has ended it");
+	expect(router.dispatch(event{ 2 }) == EVC_OK && mailbox.pump() != EVC_OK, "D10: its mailbox has closed");
+}
+
 } // namespace
 
 int main()
 {
 	timer_ended_by_its_function();
 	expect(shuts_down(), "everything was given back by a timer that its function has ended");
+	for (int i = 0; i < 20; i++)
+		thread_ended_by_its_handler();
+	expect(shuts_down(), "D9: everything was given back by a thread that its handler has ended");
 	std::puts("lifetimes: ok");
 }

@@ -356,7 +356,10 @@ private:
 	evc_status status_ = EVC_INVALID_ARGUMENT;
 };
 
-/** A thread that consumes a mailbox. Its end closes the mailbox, which drops what waits, and joins the thread. */
+/**
+ * A thread that consumes a mailbox. Its end closes the mailbox, which drops what waits, and joins the thread. In a handler
+ * on the thread itself it does not wait: the thread ends by itself after that handler.
+ */
 class thread {
 public:
 	/** @param options as for evc_thread_start; its `size` is set here */
@@ -372,7 +375,8 @@ public:
 		if (thread_ == nullptr)
 			return;
 		evc_thread_cancel(thread_);
-		(void)(join() == EVC_OK);
+		if (join() != EVC_OK)
+			(void)(evc_thread_detach(thread_) == EVC_OK);
 	}
 	explicit operator bool() const noexcept { return thread_ != nullptr; }
 	evc_status status() const noexcept { return status_; }

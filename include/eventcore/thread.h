@@ -58,5 +58,14 @@ EVC_API void evc_thread_cancel(struct evc_thread *thread);
  */
 EVC_API EVC_MUST_USE enum evc_status evc_thread_join(struct evc_thread *thread);
 
+/**
+ * Leaves the thread to itself: it frees itself when it ends, and nobody joins it. Does not cancel it. For a handler that
+ * ends its own thread: cancel it, then detach it. `evc_shutdown` is refused until it has ended.
+ *
+ * Threads: any, also the thread itself. Progress: wait-free, unless the thread is about to return: then as the join.
+ * Ownership: ends here. Errors: EVC_INVALID_ARGUMENT, also for the thread of a worker, which is destroyed after the join.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_thread_detach(struct evc_thread *thread);
+
 EVC_END_DECLS
 #endif

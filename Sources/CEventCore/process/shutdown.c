@@ -15,6 +15,7 @@
 #include "memory/thread_record.h"
 #include "platform/allocator.h"
 #include "platform/domain.h"
+#include "platform/last_thread.h"
 #include "scheduler/scheduler_private.h"
 #include "shared/shared_mailbox_private.h"
 #include "tree/tree_reclaim.h"
@@ -40,7 +41,7 @@ enum evc_status evc_unregister_thread(void)
 /* Frees everything that is in no use. Returns whether that was everything. */
 static bool free_all(void)
 {
-	evc_schedulers_join_last();
+	evc_last_thread_end();
 	evc_tree_reclaim();
 	/* What the trees' and the schedulers' functions have used on this thread meanwhile. */
 	if (evc_unregister_thread() != EVC_OK)
@@ -66,7 +67,7 @@ enum evc_status evc_shutdown(void)
 	was_wanted = evc_domain_stop();
 	if (free_all()) {
 		/* The thread of a scheduler that was freed since. */
-		evc_schedulers_join_last();
+		evc_last_thread_end();
 		evc_domain_end();
 		evc_thread_records_end();
 		evc_walkers_end();
