@@ -446,6 +446,8 @@ static const char *kept_alone(void)
 		evc_dispatch_abandon(&dispatch);
 	}
 	EXPECT_OK(send(router, 2, NULL));
+	EXPECT_STATUS(evc_mailbox_pump(end.mailbox, UINT64_MAX), EVC_EMPTY);
+	EXPECT_EQUAL(end.count, 2, "events that came");
 	(void)evc_node_end(node);
 	EXPECT_NONE(close_end(&end, router));
 	evc_router_destroy(router);
