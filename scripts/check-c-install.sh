@@ -85,8 +85,10 @@ for pair in "${compilers[@]}"; do
       "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" "Examples/C/$program.cpp" -o "$programs/$program-$kind" "${libs[@]}" -lpthread
       run "$programs/$program-$kind"
     done
-    "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" Tests/CProgram/exceptions.cpp -o "$programs/exceptions-$kind" "${libs[@]}" -lpthread
-    run "$programs/exceptions-$kind"
+    for program in exceptions lifetimes; do
+      "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" "Tests/CProgram/$program.cpp" -o "$programs/$program-$kind" "${libs[@]}" -lpthread
+      run "$programs/$program-$kind"
+    done
     "$cxx" -std=c++17 -fno-exceptions -fno-rtti "${warnings[@]}" "${cflags[@]}" -fsyntax-only -x c++ - <<<'#include <eventcore/eventcore.hpp>'
     run "$programs/fixed_step-$kind"
     "$cc" -std=gnu11 -fPIC -shared -fvisibility=hidden "${warnings[@]}" "${cflags[@]}" Tests/CProgram/plugin.c -o "$programs/plugin-$kind.so" "${libs[@]}"

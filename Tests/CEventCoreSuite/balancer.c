@@ -285,6 +285,28 @@ static const char *stranger(void)
 	return NULL;
 }
 
+/* After anything but EVC_OK nothing has changed (base.h): the subscription has no load yet. */
+static const char *another_load(void)
+{
+	struct evc_load load = { 0 };
+	struct crew crew;
+	enum evc_status status;
+
+	EXPECT_NONE(crew_open(&crew, 0, NULL));
+	EXPECT_NONE(suite_receiver_open(&crew.receivers[0], NULL));
+	crew.count = 1;
+	suite_allocator_install(0, UINT64_MAX);
+	status = evc_balancer_add(crew.balancer, crew.receivers[0].subscription, 0, false, &load);
+	suite_allocator_restore();
+	EXPECT_STATUS(status, EVC_OUT_OF_MEMORY);
+	EXPECT_OK(evc_balancer_add(crew.balancer, crew.receivers[0].subscription, 0, false, &crew.loads[0]));
+	EXPECT_STATUS(evc_balancer_add(crew.balancer, crew.receivers[0].subscription, 0, false, &load),
+		      EVC_INVALID_ARGUMENT);
+	EXPECT_EQUAL(evc_balancer_count(crew.balancer), 1, "receivers");
+	EXPECT_NONE(crew_close(&crew));
+	return NULL;
+}
+
 static const char *plain_turns(void)
 {
 	return crew_plainly(turns);
@@ -325,6 +347,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D4 a balancer is one receiver in a router, boxes too", routed },
 	{ "D2 D4 one event for a receiver and for the balancer above it", twice },
 	{ "D4 a balancer passes on an envelope that another thread made", stranger },
+	{ "a receiver that no memory was left for is added with another load", another_load },
 	{ "D4 plain payloads: a balancer takes its receivers in turn", plain_turns },
 	{ "plain payloads: a balancer counts what it promises before it posts", plain_loads },
 	{ "D1 D8 plain payloads: lane, time and payload survive a balancer", plain_unchanged },

@@ -202,6 +202,56 @@ static const char *unbounded_subscription(void)
 	return NULL;
 }
 
+/* A chain of an envelope for each of the subscriptions, posted by hand. */
+static enum evc_status post_by_hand(struct evc_mailbox *mailbox, struct evc_subscription *const *to, unsigned count)
+{
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
+	struct evc_envelope *envelope, *next;
+	enum evc_status status = EVC_OK;
+
+	for (unsigned i = 0; i < count && status == EVC_OK; i++) {
+		status = evc_envelope_create(to[i], EVC_LANE_QUEUE_NORMAL, 8, 8, &envelope);
+		if (status == EVC_OK)
+			evc_chain_append(&chain, envelope);
+	}
+	if (status == EVC_OK)
+		status = evc_mailbox_post(mailbox, &chain);
+	for (envelope = chain.first; status != EVC_OK && envelope != NULL; envelope = next) {
+		next = evc_dispatch_next(envelope);
+		evc_envelope_release(envelope, true);
+	}
+	return status;
+}
+
+static const char *unbounded_by_hand(void)
+{
+	struct evc_subscription_options always = { .size = sizeof(always), .deliver = post_more, .unbounded = true };
+	struct evc_subscription *unbounded, *plain[2], *to[2];
+	struct suite_receiver receiver;
+
+	EXPECT_NONE(open_bounded(&receiver, EVC_OVERFLOW_REFUSE, 1));
+	EXPECT_OK(evc_mailbox_add_subscription(receiver.mailbox, &always, &unbounded));
+	plain[0] = to[1] = receiver.subscription;
+	to[0] = plain[1] = unbounded;
+	EXPECT_OK(post_by_hand(receiver.mailbox, to, 1));
+	EXPECT_OK(post_by_hand(receiver.mailbox, plain, 1));
+	EXPECT_OK(post_by_hand(receiver.mailbox, to, 1));
+	EXPECT_STATUS(post_by_hand(receiver.mailbox, plain, 1), EVC_FULL);
+	/* One part of it finds a place at any time, and the other may not. */
+	EXPECT_STATUS(post_by_hand(receiver.mailbox, to, 2), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(post_by_hand(receiver.mailbox, plain, 2), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(post_by_hand(receiver.mailbox, to, 0), EVC_INVALID_ARGUMENT);
+	plain[1] = plain[0];
+	EXPECT_STATUS(post_by_hand(receiver.mailbox, plain, 2), EVC_FULL);
+	to[1] = to[0];
+	EXPECT_OK(post_by_hand(receiver.mailbox, to, 2));
+	EXPECT_NONE(expect_counts(&receiver, (struct counts){ 5, 0, 5, 3, 0, 1 }));
+	evc_mailbox_close(receiver.mailbox);
+	EXPECT_STATUS(post_by_hand(receiver.mailbox, to, 1), EVC_CLOSED);
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
 /* D7: a handler that posts to its own full mailbox is refused at once, also where others would wait for ever. */
 struct poster {
 	struct suite_receiver *receiver;
@@ -319,6 +369,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D4 a dispatch says of each receiver what became of its events there", outcomes_of_each },
 	{ "a latest-only event has no place in a bounded mailbox", latest_has_no_place },
 	{ "an unbounded subscription of a bounded mailbox loses nothing and takes no place", unbounded_subscription },
+	{ "D4 what is posted by hand for an unbounded subscription takes no place either", unbounded_by_hand },
 	{ "D7 a handler's posts to its own full mailbox are refused at once", own_posts },
 	{ "D7 so are posts to it by a handler of a mailbox that it pumps", nested_posts },
 };

@@ -6,6 +6,8 @@
 #ifdef EVC_URCU
 #include "suite.h"
 
+#include <eventcore/realtime.h>
+
 /* A clock that counts how often it is read, and goes on by 10 each time. */
 struct counted {
 	uint64_t time;
@@ -125,8 +127,38 @@ static const char *balancer_clock(void)
 	return NULL;
 }
 
+/* A dispatch that must not wait is stamped as any other. */
+static const char *clock_without_waiting(void)
+{
+	struct counted counted = { 1000, 0 };
+	struct evc_clock clock = { &counted, now };
+	struct evc_mailbox_options options = { .size = sizeof(options), .polled = true, .strategy = EVC_WAIT_SPIN };
+	struct suite_receiver receiver;
+	struct evc_envelope *envelope;
+	struct evc_router *router;
+	uint64_t value = 7;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, &options));
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_OK(evc_router_set_clock(router, &clock));
+	EXPECT_OK(evc_reserve(8));
+	for (unsigned timed = 0; timed < 2; timed++) {
+		EXPECT_OK(evc_router_subscribe(router, 1, receiver.subscription, 1, timed));
+		EXPECT_OK(evc_try_dispatch(router, 1, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value), 8, NULL));
+		EXPECT_OK(evc_mailbox_take(receiver.mailbox, &envelope));
+		EXPECT_EQUAL(evc_envelope_time(envelope), timed ? 1010 : 0, "D8: the time on the router's clock");
+		EXPECT_EQUAL(counted.reads, timed, "reads");
+		evc_mailbox_recycle(receiver.mailbox, envelope, true);
+	}
+	evc_router_destroy(router);
+	evc_mailbox_release(receiver.mailbox);
+	EXPECT(suite_settle(), "no grace period within the limit");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D8: a router stamps events with the clock it was given, and reads it for nobody else", router_clock },
+	{ "D8: a dispatch that must not wait is stamped with the router's clock too", clock_without_waiting },
 	{ "D8: a balancer stamps events with the clock it was given", balancer_clock },
 };
 SUITE_GROUP(suite_clock, tests);

@@ -5,6 +5,8 @@
 
 #ifdef EVC_URCU
 #include "bench.h"
+#include "bounded.h"
+#include "lanes/shared_queue.h"
 #include "memory/slot.h"
 #include "shared.h"
 
@@ -147,11 +149,82 @@ static const char *post_without_memory(void)
 	return NULL;
 }
 
+/* Where a victim's end posts by hand, and what it was told. */
+struct onward {
+	struct suite_receiver *to;
+	unsigned ends;
+	enum evc_status status;
+};
+
+static bool never(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	(void)context, (void)payload, (void)envelope;
+	return owned;
+}
+
+static void post_onward(void *context, void *payload)
+{
+	struct onward *onward = context;
+
+	(void)payload;
+	if (onward->to == NULL)
+		return;
+	onward->ends++;
+	onward->status = suite_post(onward->to, EVC_LANE_QUEUE_NORMAL, 0);
+}
+
+/* The end of a payload that is displaced posts too, and does not get the memory that the rest of the chain needs. */
+static const char *displaced_posts(void)
+{
+	struct onward onward = { NULL, 0, EVC_OK };
+	struct evc_subscription_options options = { .size = sizeof(options), .deliver = never, .drop = post_onward,
+						    .context = &onward };
+	struct suite_receiver full, other;
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
+	struct evc_envelope *envelope, *held;
+	enum evc_status status;
+
+	EXPECT_NONE(open_bounded(&full, EVC_OVERFLOW_DROP_OLDEST, 1));
+	EXPECT_OK(evc_mailbox_add_subscription(full.mailbox, &options, &full.subscription));
+	EXPECT_NONE(open_bounded(&other, EVC_OVERFLOW_DROP_OLDEST, 1000));
+	/* One cell of the segment is left; none of the other's. */
+	for (unsigned i = 0; i < EVC_QUEUE_CELLS; i++) {
+		if (i > 0)
+			EXPECT_OK(suite_post(&full, EVC_LANE_QUEUE_NORMAL, i));
+		EXPECT_OK(suite_post(&other, EVC_LANE_QUEUE_NORMAL, i));
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		EXPECT_OK(evc_envelope_create(full.subscription, EVC_LANE_QUEUE_NORMAL, 8, 8, &envelope));
+		evc_chain_append(&chain, envelope);
+	}
+	suite_allocator_install(0, UINT64_MAX);
+	/* The thread has set one segment aside, and gets no other. */
+	held = hold_envelopes(full.subscription, 4000, 0);
+	onward.to = &other;
+	status = evc_mailbox_post(full.mailbox, &chain);
+	onward.to = NULL;
+	suite_allocator_restore();
+	let_go(held);
+	EXPECT_OK(status);
+	EXPECT_EQUAL(onward.ends, 2, "displaced");
+	EXPECT_STATUS(onward.status, EVC_OUT_OF_MEMORY);
+	EXPECT_NONE(expect_counts(&full, (struct counts){ EVC_QUEUE_CELLS + 1, 0, 1, 0, EVC_QUEUE_CELLS, 1 }));
+	EXPECT_OK(suite_post(&other, EVC_LANE_QUEUE_NORMAL, 0));
+	EXPECT_NONE(expect_counts(&other, (struct counts){ EVC_QUEUE_CELLS + 1, 0, EVC_QUEUE_CELLS + 1, 0, 0,
+							  EVC_QUEUE_CELLS + 1 }));
+	evc_mailbox_release(full.mailbox);
+	evc_mailbox_release(other.mailbox);
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D12 memory that runs out within a dispatch takes nothing along", out_of_memory },
 	{ "D4 D12 a dispatch to a shared mailbox without memory is refused, not lost",
 	  shared_out_of_memory },
 	{ "D12 a post needs no memory", post_without_memory },
+	{ "D4 D12 what the end of a displaced payload posts takes no memory from the chain that displaces it",
+	  displaced_posts },
 };
 SUITE_GROUP(suite_out_of_memory, tests);
 #endif

@@ -19,6 +19,8 @@ static struct {
 	void (*while_waking)(void);
 	struct evc_parker *parker;
 	struct suite_receiver receiver;
+	/* The longest time limit of a wait. */
+	uint64_t longest;
 } fake;
 
 static void *fake_open(void)
@@ -35,8 +37,10 @@ static void fake_close(void *state)
 
 static void fake_wait(void *state, const uint32_t *word, uint32_t expected, uint64_t timeout)
 {
-	(void)state, (void)timeout;
+	(void)state;
 	fake.waits++;
+	if (timeout > fake.longest)
+		fake.longest = timeout;
 	/* Like a futex: no sleep if the word has changed already. */
 	if (__atomic_load_n(word, __ATOMIC_RELAXED) != expected)
 		return;
@@ -165,10 +169,26 @@ static const char *held_up_waker(void)
 	return NULL;
 }
 
+/* A consumer that has spun for half of its time sleeps for the other half at most, and not for all of it again. */
+static const char *spun_before(void)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .parker = &ops, .strategy = EVC_WAIT_SPIN_THEN_PARK,
+					       .spin_ns = 20000 };
+
+	__builtin_memset(&fake, 0, sizeof(fake));
+	EXPECT_NONE(suite_receiver_open(&fake.receiver, &options));
+	EXPECT_STATUS(evc_mailbox_wait(fake.receiver.mailbox, 40000), EVC_TIMED_OUT);
+	EXPECT(fake.waits > 0 && fake.longest <= 20000, "asleep for up to %llu of 40000 ns",
+	       (unsigned long long)fake.longest);
+	evc_mailbox_release(fake.receiver.mailbox);
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D5 D10 no wake-up waits for a waker that is held up", held_up_waker },
 	{ "D5 a wake makes no system call unless a thread sleeps", only_if_waiting },
 	{ "a wait that times out leaves nothing for a wake to call", time_over },
+	{ "a wait spins and sleeps within its one time limit", spun_before },
 	{ "D5 a post makes no system call unless the consumer sleeps", in_a_mailbox },
 };
 SUITE_GROUP(suite_parker, tests);

@@ -417,12 +417,55 @@ static const char *one_cache(void)
 	return alone(one_cache_alone);
 }
 
+/* What is refused changes nothing: the thread keeps its reserve. */
+static const char *kept_alone(void)
+{
+	struct evc_router *router;
+	struct evc_node *node;
+	struct evc_walk *walk;
+	struct end end;
+
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_NONE(open_end(&end, router, true));
+	EXPECT_OK(evc_node_create(NULL, &node));
+	EXPECT_OK(evc_node_add_handler(node, KEY, EVC_HANDLER_RAISE, NULL, NULL));
+	EXPECT_OK(evc_reserve(8));
+	EXPECT_OK(evc_walk_begin(node, KEY, EVC_WALK_RAISE, &walk));
+	EXPECT_STATUS(evc_unregister_thread(), EVC_NOT_PERMITTED);
+	EXPECT_OK(send(router, 1, NULL));
+	evc_walk_end(walk);
+	EXPECT_OK(evc_unregister_thread());
+	EXPECT_STATUS(send(router, 2, NULL), EVC_WOULD_ALLOCATE);
+	EXPECT_OK(evc_reserve(8));
+	/* Nor does a dispatch that is begun let the thread go. */
+	{
+		struct evc_dispatch dispatch;
+
+		EXPECT_OK(evc_dispatch_begin(router, KEY, EVC_LANE_QUEUE_NORMAL, 8, 8, 1, &dispatch));
+		EXPECT_STATUS(evc_unregister_thread(), EVC_NOT_PERMITTED);
+		evc_dispatch_abandon(&dispatch);
+	}
+	EXPECT_OK(send(router, 2, NULL));
+	EXPECT_STATUS(evc_mailbox_pump(end.mailbox, UINT64_MAX), EVC_EMPTY);
+	EXPECT_EQUAL(end.count, 2, "events that came");
+	(void)evc_node_end(node);
+	EXPECT_NONE(close_end(&end, router));
+	evc_router_destroy(router);
+	return NULL;
+}
+
+static const char *kept(void)
+{
+	return alone(kept_alone);
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D2 D5 a reserve is used again and again by posts that must not wait", used_again },
 	{ "D5 the first dispatches of a thread allocate nothing if it has reserved their envelopes", ordinary },
 	{ "D5 a receiver keeps one cache of slots, however it is pumped", one_cache },
 	{ "D4 D5 a post that must not wait reaches all receivers or none", all_or_none },
 	{ "D1 D5 a chain is posted by hand without waiting, or refused", by_hand },
+	{ "D5 a thread that may not unregister keeps its reserve", kept },
 	{ "D12 the consumer of a polled mailbox is not put to sleep", nobody_sleeps },
 	{ "D5 the consumer of a polled mailbox allocates nothing, not even for its first envelope", first_takes },
 };

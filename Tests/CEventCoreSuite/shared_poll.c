@@ -118,8 +118,46 @@ static const char *held(void)
 	return NULL;
 }
 
+static enum evc_status left;
+
+static void leave(void *worker_context, uint64_t value, unsigned lane)
+{
+	(void)worker_context, (void)value, (void)lane;
+	left = evc_unregister_thread();
+}
+
+/* What runs here keeps what the thread has: a worker's handlers are handlers (reclaim.h). */
+static const char *leaves_inside(void)
+{
+	struct shared_receiver receiver;
+	struct shared_workers workers;
+	struct evc_worker *polled[2];
+	int names[2];
+
+	EXPECT_NONE(open(&receiver, polled, names));
+	receiver.hear = leave;
+	left = EVC_OK;
+	EXPECT_OK(shared_post(&receiver, EVC_LANE_QUEUE_NORMAL, 1));
+	EXPECT_OK(evc_worker_poll(polled[0]));
+	EXPECT_STATUS(left, EVC_NOT_PERMITTED);
+	left = EVC_OK;
+	EXPECT_OK(shared_post(&receiver, EVC_LANE_QUEUE_NORMAL, 2));
+	EXPECT_NONE(shared_start(&workers, &receiver, 1, NULL, NULL));
+	EXPECT(suite_await(&receiver.delivered, 2), "nothing was handled");
+	evc_shared_mailbox_close(receiver.mailbox);
+	EXPECT_NONE(shared_join(&workers));
+	EXPECT_STATUS(left, EVC_NOT_PERMITTED);
+	for (unsigned i = 0; i < 2; i++) {
+		EXPECT_STATUS(evc_worker_poll(polled[i]), EVC_CLOSED);
+		evc_worker_destroy(polled[i]);
+	}
+	evc_shared_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D1, D4: a poll delivers the one event that is next, or none", one_by_one },
+	{ "D7 a handler that a worker runs cannot unregister its thread", leaves_inside },
 	{ "D10: a polled worker that is held leaves shared events alone until it is admitted", held },
 };
 SUITE_GROUP(suite_shared_poll, tests);

@@ -289,6 +289,25 @@ static const char *priority(void)
 	return NULL;
 }
 
+static void wake(void *context)
+{
+	(void)context;
+}
+
+/* A worker sleeps on its own: with a `wake` its thread would not be woken, not even by a cancel. */
+static const char *no_wake(void)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .wake = wake };
+	struct shared_receiver receiver;
+	struct evc_worker *worker = NULL;
+
+	EXPECT_NONE(shared_open(&receiver));
+	EXPECT_STATUS(evc_worker_create(receiver.mailbox, &options, &worker), EVC_INVALID_ARGUMENT);
+	EXPECT(worker == NULL, "a worker was made");
+	evc_shared_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D1 shared: whichever worker is free takes the most urgent", priority },
 	{ "D2 D4 shared: three producers, one worker: order kept, each once", three_and_one },
@@ -296,6 +315,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D2 D4 shared: two producers, two workers: order kept, each once", two_and_two },
 	{ "D2 D4 shared: four producers, five workers: order kept, each once", four_and_five },
 	{ "D3 D4 shared: four threads on one stack lose and double nothing", stack_churn },
+	{ "D10 shared: a worker whose thread nobody could wake is refused", no_wake },
 };
 SUITE_GROUP(suite_shared_workers, tests);
 #endif

@@ -9,6 +9,7 @@
 #endif
 #include "suite.h"
 
+#include <sched.h>
 #include <string.h>
 
 struct script {
@@ -153,7 +154,7 @@ static const char *options(void)
 	enum evc_status status;
 
 	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
-#ifdef __linux__
+#if defined(__linux__) && defined(__GLIBC__)
 	EXPECT_NONE(start(&script, &pinned, NULL));
 	evc_thread_cancel(script.thread);
 	EXPECT_NONE(end(&script));
@@ -213,10 +214,66 @@ static const char *alone(void)
 	return NULL;
 }
 
+static bool detach_itself(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct script *script = context;
+
+	(void)payload, (void)envelope, (void)owned;
+	(void)suite_gate_pass(&script->started);
+	evc_thread_cancel(script->thread);
+	script->status = evc_thread_detach(script->thread);
+	return true;
+}
+
+/* Waits until a thread that nobody joins has freed itself. */
+static const char *freed_itself(struct script *script)
+{
+	uint64_t end = evc_clock_now() + SUITE_LIMIT_NS;
+
+	evc_router_destroy(script->router);
+	evc_mailbox_release(script->receiver.mailbox);
+	while (suite_allocator_read().live > 0 && evc_clock_now() < end) {
+		EXPECT(suite_quiesce(), "no grace period within the limit");
+		sched_yield();
+	}
+	EXPECT_EQUAL(suite_allocator_read().live, 0, "blocks that are left");
+	EXPECT_EQUAL(script->receiver.finalized, 1, "calls of finalize");
+	suite_allocator_restore();
+	return NULL;
+}
+
+static const char *detached(void)
+{
+	static struct script script;
+
+	EXPECT_STATUS(evc_thread_detach(NULL), EVC_INVALID_ARGUMENT);
+	/* By itself; by another thread while it runs; by another, once it has ended or is about to. */
+	for (unsigned way = 0; way < 3; way++) {
+		suite_allocator_install(0, 0);
+		EXPECT_NONE(start(&script, NULL, way == 0 ? detach_itself : NULL));
+		EXPECT_OK(suite_post(&script.receiver, 7, 1));
+		if (way != 0)
+			EXPECT(suite_await(&script.receiver.delivered, 1), "the event did not come");
+		if (way == 2) {
+			evc_thread_cancel(script.thread);
+			while (evc_mailbox_pump(script.receiver.mailbox, 1) == EVC_NOT_PERMITTED)
+				sched_yield();
+		}
+		if (way != 0)
+			EXPECT_OK(evc_thread_detach(script.thread));
+		if (way == 1)
+			evc_mailbox_close(script.receiver.mailbox);
+		EXPECT_NONE(freed_itself(&script));
+		EXPECT_OK(script.status);
+	}
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D6 a thread cannot join itself, but may end itself", not_itself },
 	{ "D7 a handler dispatches, subscribes, unsubscribes and ends its own thread", from_inside },
 	{ "D9 a running thread keeps its mailbox", keeps_its_mailbox },
+	{ "D9 a thread that is detached, also by its own handler, frees itself", detached },
 	{ "D12 thread options that cannot be had are a status, and leave nothing", options },
 	{ "D12 a thread's mailbox takes no second consumer before the thread has ended", alone },
 };

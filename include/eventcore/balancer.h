@@ -158,7 +158,7 @@ EVC_API struct evc_subscription *evc_balancer_subscription(struct evc_balancer *
  *
  * Threads: any. Progress: blocking (a mutex, and the allocator); posting threads are not held up. Ownership:
  * the balancer holds a reference of the subscription's sink until the receiver is removed. Errors:
- * EVC_OUT_OF_MEMORY, EVC_INVALID_ARGUMENT.
+ * EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT, also if the subscription has another load.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_balancer_add(struct evc_balancer *balancer,
 						      struct evc_subscription *subscription,

@@ -356,7 +356,10 @@ private:
 	evc_status status_ = EVC_INVALID_ARGUMENT;
 };
 
-/** A thread that consumes a mailbox. Its end closes the mailbox, which drops what waits, and joins the thread. */
+/**
+ * A thread that consumes a mailbox. Its end closes the mailbox, which drops what waits, and joins the thread. In a handler
+ * on the thread itself it does not wait: the thread ends by itself after that handler.
+ */
 class thread {
 public:
 	/** @param options as for evc_thread_start; its `size` is set here */
@@ -372,7 +375,8 @@ public:
 		if (thread_ == nullptr)
 			return;
 		evc_thread_cancel(thread_);
-		(void)(join() == EVC_OK);
+		if (join() != EVC_OK)
+			(void)(evc_thread_detach(thread_) == EVC_OK);
 	}
 	explicit operator bool() const noexcept { return thread_ != nullptr; }
 	evc_status status() const noexcept { return status_; }
@@ -439,22 +443,22 @@ public:
 	/** EVC_OK: in time. EVC_TIMED_OUT: it is firing, for the last time. EVC_NOT_FOUND: it has fired, or was dropped. */
 	evc_status cancel() noexcept
 	{
-		evc_status status = EVC_NOT_FOUND;
+		evc_scheduler *const scheduler = std::exchange(scheduler_, nullptr);
 
-		if (scheduler_ == nullptr)
-			return status;
-		status = evc_scheduler_cancel(scheduler_, id_);
+		if (scheduler == nullptr)
+			return EVC_NOT_FOUND;
+		const evc_status status = evc_scheduler_cancel(scheduler, id_);
+		/* The end of the function may delete this timer. */
 		if (status == EVC_OK)
 			drop_(context_);
-		detach();
+		evc_scheduler_release(scheduler);
 		return status;
 	}
 	/** Lets the timer fire without this object. */
 	void detach() noexcept
 	{
-		if (scheduler_ != nullptr)
-			evc_scheduler_release(scheduler_);
-		scheduler_ = nullptr;
+		if (evc_scheduler *const scheduler = std::exchange(scheduler_, nullptr))
+			evc_scheduler_release(scheduler);
 	}
 
 private:

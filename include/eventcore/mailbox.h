@@ -261,7 +261,7 @@ EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *sub
  * while the mailbox is full. Ownership: with EVC_OK the mailbox owns the chain; otherwise the caller still does.
  * A bounded mailbox that has room for the first envelopes only accepts these; from the first refusal on it ends
  * the rest, counted as refused. Errors: EVC_CLOSED; EVC_FULL if nothing was accepted; EVC_INVALID_ARGUMENT for an
- * empty chain.
+ * empty chain, and in a bounded mailbox for one of which some subscriptions are `unbounded` and others are not.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox,
 						      const struct evc_chain *chain);

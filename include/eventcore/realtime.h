@@ -4,16 +4,17 @@
  * @file realtime.h
  * Posting from a thread that must not wait: an audio callback, a motor's control loop, an interrupt's bottom half.
  *
- * The functions named `try` make no system call, take no lock, call no allocator and no function of the user's, and
- * wait for nobody. What would need one of these is refused with a status, and nothing is posted.
+ * The functions named `try` make no system call, take no lock, call no allocator and no function of the user's but the
+ * router's clock (`evc_router_set_clock`), and wait for nobody. What would need one of these is refused with a status, and
+ * nothing is posted.
  *
  *     before:  evc_reserve(8192)                  on the thread itself, once
  *     then:    evc_try_dispatch(router, key, ...)
  *                        └──► a mailbox with `polled`, whose consumer looks by itself:
  *              evc_mailbox_pump once a frame, or evc_mailbox_run with EVC_WAIT_YIELD or EVC_WAIT_SPIN
  *
- * If a receiver asked for the time of dispatch, the clock is read, which is a system call on machines whose clock
- * source user code cannot read.
+ * If a receiver asked for the time of dispatch, the router's clock is read. The one that it has by itself is a system call
+ * on machines whose clock source user code cannot read.
  */
 #ifndef EVENTCORE_REALTIME_H
 #define EVENTCORE_REALTIME_H
@@ -31,7 +32,8 @@ EVC_BEGIN_DECLS
  *
  * @param envelopes how many are set aside after the call, at least; what a trim leaves to the thread grows as much
  *
- * Threads: each that will post, before it must not wait; any number of times. The reserve ends with the thread.
+ * Threads: each that will post, before it must not wait; any number of times. The reserve ends with the thread, and with
+ * its `evc_unregister_thread` or `evc_shutdown`.
  * Progress: as the allocator. Errors: EVC_OUT_OF_MEMORY; what was set aside so far stays.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_reserve(uint32_t envelopes);

@@ -46,8 +46,8 @@ EVC_API void evc_reclaimer_start(void);
 EVC_API EVC_MUST_USE enum evc_status evc_reclaim(uint64_t budget);
 
 /**
- * Gives back what the core keeps for the calling thread: its slab pools, its routes, its trees' memory. The end of a
- * thread does the same. For a thread of somebody else's, which lives on after it has made its last call of the core,
+ * Gives back what the core keeps for the calling thread: its slab pools with its reserve (realtime.h), its routes, its
+ * trees' memory. The end of a thread does the same. For a thread of somebody else's, which lives on after it has made its last call of the core,
  * when the core is to be shut down. A later call of the core makes everything anew.
  *
  * Threads: the one that gives back. Progress: blocking for a moment (mutexes). Errors: EVC_NOT_PERMITTED inside a
@@ -65,7 +65,8 @@ EVC_API EVC_MUST_USE enum evc_status evc_unregister_thread(void);
  *         joined, an envelope, a node or a handler of a tree); another thread has used the core and neither ended nor
  *         called `evc_unregister_thread`; the call is made in a handler, a walk, a dispatch, a `fire` or a
  *         `finalize`; or another thread is in this function. Everything still works then; only memory that nobody
- *         used was given back.
+ *         used was given back, and, unless the call was refused for where it is made, the calling thread's reserve
+ *         (realtime.h).
  *
  * Threads: any, while no other thread calls the core; threads of the program that have used it are joined first.
  * Progress: blocking. Errors: EVC_NOT_PERMITTED.

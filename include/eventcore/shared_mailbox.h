@@ -199,8 +199,8 @@ EVC_API void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailb
 /**
  * Makes a worker, with a mailbox of its own.
  *
- * @param options of the worker's own mailbox and of its waiting; `context` is also passed to `deliver`. NULL:
- *         the defaults
+ * @param options of the worker's own mailbox and of its waiting, without `wake` and `polled`; `context` is also passed
+ *         to `deliver`. NULL: the defaults
  * @param out receives the worker
  *
  * Threads: any. Progress: blocking (a mutex, and the allocator). Ownership: the worker holds a reference of

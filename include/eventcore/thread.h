@@ -21,7 +21,7 @@ struct evc_thread_options {
 	const char *name;
 	/** Real-time priority (SCHED_FIFO) from 1 up; 0 keeps the default. Needs the privilege for it. */
 	int realtime_priority;
-	/** The processor that the thread stays on, counted from 1; 0 leaves the choice to the system. */
+	/** The processor that the thread stays on, counted from 1; 0 leaves the choice to the system. Linux with glibc alone. */
 	unsigned processor;
 	/** Stack size in bytes; 0 keeps the default. */
 	size_t stack_size;
@@ -57,6 +57,15 @@ EVC_API void evc_thread_cancel(struct evc_thread *thread);
  * the thread itself; EVC_INVALID_ARGUMENT.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_thread_join(struct evc_thread *thread);
+
+/**
+ * Leaves the thread to itself: it frees itself when it ends, and nobody joins it. Does not cancel it. For a handler that
+ * ends its own thread: cancel it, then detach it. `evc_shutdown` is refused until it has ended.
+ *
+ * Threads: any, also the thread itself. Progress: wait-free, unless the thread is about to return: then as the join.
+ * Ownership: ends here. Errors: EVC_INVALID_ARGUMENT, also for the thread of a worker, which is destroyed after the join.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_thread_detach(struct evc_thread *thread);
 
 EVC_END_DECLS
 #endif

@@ -122,8 +122,22 @@ static void did_displace(struct evc_subscription *subscription)
 {
 	struct evc_sink *sink = subscription->sink;
 
-	if (evc_load_lose(subscription->load, 1) && sink->look_again != NULL)
+	/* Relaxed: the snapshot by which the event came has released it. */
+	if (evc_load_lose(atomic_load_explicit(&subscription->load, memory_order_relaxed), 1) &&
+	    sink->look_again != NULL)
 		sink->look_again(sink);
+}
+
+/* Gives the subscription this load, which another balancer may do at once. False: it has a different one. */
+static bool claim(struct evc_subscription *subscription, struct evc_load *load)
+{
+	struct evc_load *found = NULL;
+
+	/* Relaxed, both: evc_snapshot_publish releases them. By all alike, so that none relies on the first. */
+	atomic_store_explicit(&subscription->did_displace, did_displace, memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(&subscription->load, &found, load, memory_order_relaxed,
+						       memory_order_relaxed) ||
+	       found == load;
 }
 
 enum evc_status evc_balancer_add(struct evc_balancer *balancer,
@@ -132,19 +146,22 @@ enum evc_status evc_balancer_add(struct evc_balancer *balancer,
 {
 	static const struct evc_observation nobody;
 	struct evc_snapshot_entry entry = { subscription, generation, timed, load };
-	enum evc_status status;
+	enum evc_status status = EVC_OUT_OF_MEMORY;
+	struct evc_snapshot *receivers;
 
 	if (balancer == NULL || subscription == NULL || subscription->sink == NULL ||
-	    load == NULL || subscription == &balancer->subscription || generation > EVC_GENERATION_MAX ||
-	    (subscription->load != NULL && subscription->load != load))
+	    load == NULL || subscription == &balancer->subscription || generation > EVC_GENERATION_MAX)
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&balancer->mutex);
-	if (subscription->load == NULL) {
-		subscription->load = load;
-		subscription->did_displace = did_displace;
-	}
 	/* The router has told its observer of what comes here. */
-	status = evc_snapshot_add(&balancer->current, entry, &balancer->clock, &nobody);
+	receivers = evc_snapshot_with(&balancer->current, entry, &balancer->clock, &nobody);
+	if (receivers != NULL && claim(subscription, load)) {
+		evc_snapshot_publish(&balancer->current, receivers);
+		status = EVC_OK;
+	} else if (receivers != NULL) {
+		evc_snapshot_release(receivers);
+		status = EVC_INVALID_ARGUMENT;
+	}
 	pthread_mutex_unlock(&balancer->mutex);
 	return status;
 }

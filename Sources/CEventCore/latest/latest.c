@@ -9,44 +9,6 @@
 #include "eventcore/mailbox.h"
 #include "platform/allocator.h"
 
-static uint32_t count_in(uintptr_t slot)
-{
-	return (uint32_t)((slot & EVC_LATEST_COUNT) / EVC_LATEST_COUNT_ONE);
-}
-
-static struct evc_latest *latest_of(struct evc_subscription *subscription)
-{
-	return evc_container_of(subscription, struct evc_latest, subscription);
-}
-
-/* Figures */
-
-/* The first cell of an iteration, and the next one. A cell that was just added may be missing. */
-static struct evc_cell *first_cell(struct evc_latest *latest)
-{
-	if (latest->cells.root == NULL)
-		return &latest->only;
-	/* Acquire, pairs with the addition to the list. */
-	return atomic_load_explicit(&latest->cells.last, memory_order_acquire);
-}
-
-/*
- * Exact while nothing is dispatched or taken. A count moves from a slot to its cell and on to the subscription, and is
- * looked for the other way round: while it moves it may be missing, but is not counted twice, or a pool's thread would
- * end too early (claim 3).
- */
-static uint64_t read_superseded(struct evc_latest *latest)
-{
-	/* Acquire, both, pairs with `take` and `carry`: what has come here has left the place before. */
-	uint64_t sum = atomic_load_explicit(&latest->superseded, memory_order_acquire);
-
-	for (struct evc_cell *cell = first_cell(latest); cell != NULL; cell = cell->before) {
-		sum += atomic_load_explicit(&cell->superseded, memory_order_acquire);
-		sum += count_in(atomic_load_explicit(&cell->slot, memory_order_relaxed));
-	}
-	return sum;
-}
-
 /* References */
 
 static void ref(struct evc_latest *latest)
@@ -68,7 +30,7 @@ static void unref(struct evc_latest *latest)
 	*latest->link = latest->next;
 	if (latest->next != NULL)
 		latest->next->link = latest->link;
-	list->superseded += read_superseded(latest);
+	list->superseded += evc_latest_superseded(latest);
 	list->refused += atomic_load_explicit(&latest->refused, memory_order_relaxed);
 	pthread_mutex_unlock(&list->mutex);
 	/* Before `finalize`, after which the functions of the conflation may have no context. */
@@ -80,7 +42,7 @@ static void unref(struct evc_latest *latest)
 
 void evc_envelope_let_go(struct evc_subscription *subscription)
 {
-	unref(latest_of(subscription));
+	unref(evc_latest_of(subscription));
 }
 
 static void retain(struct evc_sink *sink)
@@ -104,7 +66,7 @@ void evc_latest_subscription_release(struct evc_subscription *subscription)
 {
 	if (subscription == NULL)
 		return;
-	release(&latest_of(subscription)->sink);
+	release(&evc_latest_of(subscription)->sink);
 }
 
 /* Producers */
@@ -121,8 +83,8 @@ static uintptr_t carry(struct evc_cell *cell, uintptr_t old)
 	if (!atomic_compare_exchange_strong_explicit(&cell->slot, &old, old & ~EVC_LATEST_COUNT,
 						     memory_order_relaxed, memory_order_relaxed))
 		return old;
-	/* Release, pairs with read_superseded: the exchange above. */
-	atomic_fetch_add_explicit(&cell->superseded, count_in(EVC_LATEST_COUNT), memory_order_release);
+	/* Release, pairs with evc_latest_superseded: the exchange above. */
+	atomic_fetch_add_explicit(&cell->superseded, evc_latest_count_in(EVC_LATEST_COUNT), memory_order_release);
 	return old & ~EVC_LATEST_COUNT;
 }
 
@@ -171,8 +133,10 @@ static void post_token(struct evc_latest *latest, struct evc_cell *cell, unsigne
 	latest->how->put(latest->mailbox, lane, token);
 	/* Release, pairs with P2 of others. Nothing if the claim was taken over, or the token was taken. */
 	seen = number | EVC_TOKEN_CLAIMED;
-	atomic_compare_exchange_strong_explicit(state, &seen, number | EVC_TOKEN_POSTED, memory_order_release,
-						memory_order_relaxed);
+	if (evc_unlikely(!atomic_compare_exchange_strong_explicit(state, &seen, number | EVC_TOKEN_POSTED,
+								  memory_order_release, memory_order_relaxed)))
+		/* Relaxed: a statistic. */
+		atomic_fetch_add_explicit(&latest->extra[lane], 1, memory_order_relaxed);
 }
 
 /* Ends a superseded envelope. This thread takes its slot next again, whichever segment it is from. */
@@ -314,7 +278,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 /* Taking and dropping */
 
 /* K1, and gives the token's slot back. `cache` may be NULL. */
-static void give_token(struct evc_envelope *token, struct evc_return_cache *cache)
+static void give_token(struct evc_latest *latest, struct evc_envelope *token, struct evc_return_cache *cache)
 {
 	_Atomic uint64_t *state = &token->cell->state[token->lane];
 	uint64_t seen = atomic_load_explicit(state, memory_order_relaxed);
@@ -324,6 +288,9 @@ static void give_token(struct evc_envelope *token, struct evc_return_cache *cach
 	       !atomic_compare_exchange_weak_explicit(state, &seen, token->time | EVC_TOKEN_NONE,
 						      memory_order_seq_cst, memory_order_relaxed))
 		;
+	/* Then, or if its producer has still to find that it was taken. Relaxed: a statistic. */
+	if (evc_unlikely(seen != (token->time | EVC_TOKEN_POSTED)))
+		atomic_fetch_sub_explicit(&latest->extra[token->lane], 1, memory_order_relaxed);
 	evc_return_cache_give_any(cache, token);
 }
 
@@ -340,23 +307,23 @@ static struct evc_envelope *take(struct evc_latest *latest, struct evc_cell *cel
 		/* Acquires the envelope. Relaxed on failure: that value is newer than what was loaded. */
 	} while (!atomic_compare_exchange_weak_explicit(&cell->slot, &slot, 0, memory_order_acquire,
 							memory_order_relaxed));
-	superseded = count_in(slot);
+	superseded = evc_latest_count_in(slot);
 	if (atomic_load_explicit(&cell->superseded, memory_order_relaxed) != 0)
 		superseded += atomic_exchange_explicit(&cell->superseded, 0, memory_order_relaxed);
 	if (superseded > 0)
-		/* Release, pairs with read_superseded: the two exchanges above. */
+		/* Release, pairs with evc_latest_superseded: the two exchanges above. */
 		atomic_fetch_add_explicit(&latest->superseded, superseded, memory_order_release);
 	return envelope_in(slot);
 }
 
 struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_return_cache *cache)
 {
-	struct evc_latest *latest = latest_of(token->subscription);
+	struct evc_latest *latest = evc_latest_of(token->subscription);
 	struct evc_cell *cell = token->cell;
 	unsigned lane = token->lane;
 	struct evc_envelope *envelope;
 
-	give_token(token, cache);
+	give_token(latest, token, cache);
 	envelope = take(latest, cell, lane);
 	if (evc_likely(envelope != NULL))
 		/* The envelope inherits the token's reference. */
@@ -368,11 +335,11 @@ struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_retu
 
 bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
 {
-	struct evc_latest *latest = latest_of(token->subscription);
+	struct evc_latest *latest = evc_latest_of(token->subscription);
 	struct evc_cell *cell = token->cell;
 	struct evc_envelope *envelope;
 
-	give_token(token, cache);
+	give_token(latest, token, cache);
 	envelope = take(latest, cell, EVC_LANE_COUNT);
 	if (envelope != NULL)
 		evc_envelope_end(envelope, false, cache);
@@ -453,56 +420,5 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 	pthread_mutex_unlock(&list->mutex);
 	*out = &latest->subscription;
 	return EVC_OK;
-}
-
-uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription)
-{
-	return read_superseded(latest_of(subscription));
-}
-
-struct evc_latest_figures evc_latest_read(struct evc_subscription_list *subscriptions)
-{
-	struct evc_latest_list *list = atomic_load_explicit(&subscriptions->latests, memory_order_acquire);
-	struct evc_latest_figures figures = { 0, 0 };
-
-	if (list == NULL)
-		return figures;
-	pthread_mutex_lock(&list->mutex);
-	figures.superseded = list->superseded;
-	figures.refused = list->refused;
-	for (struct evc_latest *latest = list->first; latest != NULL; latest = latest->next) {
-		figures.superseded += read_superseded(latest);
-		figures.refused += atomic_load_explicit(&latest->refused, memory_order_relaxed);
-	}
-	pthread_mutex_unlock(&list->mutex);
-	return figures;
-}
-
-/* Subtracts the cell's tokens that stand for no event of their lane. */
-static void discount(struct evc_cell *cell, uint64_t depths[EVC_LANE_COUNT])
-{
-	/* Relaxed, both: a momentary figure. */
-	uintptr_t slot = atomic_load_explicit(&cell->slot, memory_order_relaxed);
-
-	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		uint64_t state = atomic_load_explicit(&cell->state[lane], memory_order_relaxed);
-		bool is_its_own = slot != 0 && (slot & EVC_LATEST_LANE) == lane;
-
-		if ((state & EVC_TOKEN_WHERE) == EVC_TOKEN_POSTED && !is_its_own && depths[lane] > 0)
-			depths[lane]--;
-	}
-}
-
-void evc_latest_discount(struct evc_subscription_list *subscriptions, uint64_t depths[EVC_LANE_COUNT])
-{
-	struct evc_latest_list *list = atomic_load_explicit(&subscriptions->latests, memory_order_acquire);
-
-	if (list == NULL)
-		return;
-	pthread_mutex_lock(&list->mutex);
-	for (struct evc_latest *latest = list->first; latest != NULL; latest = latest->next)
-		for (struct evc_cell *cell = first_cell(latest); cell != NULL; cell = cell->before)
-			discount(cell, depths);
-	pthread_mutex_unlock(&list->mutex);
 }
 #endif

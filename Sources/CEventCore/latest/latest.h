@@ -149,7 +149,23 @@ struct evc_latest {
 	_Atomic uint64_t superseded;
 	/* How many were refused, since there was no memory for their key. Relaxed: a statistic. */
 	_Atomic uint64_t refused;
+	/*
+	 * The tokens of each lane that are in the mailbox though their claims were taken over. A producer adds a token that it
+	 * could not change to POSTED, and the taker subtracts one that was not. Relaxed: a statistic.
+	 */
+	_Atomic int32_t extra[EVC_LANE_COUNT];
 };
+
+static inline struct evc_latest *evc_latest_of(struct evc_subscription *subscription)
+{
+	return evc_container_of(subscription, struct evc_latest, subscription);
+}
+
+/* The count in a slot's word. */
+static inline uint32_t evc_latest_count_in(uintptr_t slot)
+{
+	return (uint32_t)((slot & EVC_LATEST_COUNT) / EVC_LATEST_COUNT_ONE);
+}
 
 /*
  * Makes a latest-only subscription in front of the mailbox whose sink `as` names, or a conflated one if `conflation`
@@ -167,6 +183,9 @@ struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_retu
 
 /* Drops a token, and the event in the slot; true if there was one. Any thread; `cache` may be NULL. */
 bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache);
+
+/* latest_figures.c: how many of one subscription were superseded. */
+uint64_t evc_latest_superseded(struct evc_latest *latest);
 
 /* The figures of all latest-only and conflated subscriptions that a mailbox ever had. */
 struct evc_latest_figures {

@@ -25,7 +25,8 @@ static void drop(struct evc_bound *bound, struct evc_envelope *envelope, bool is
 	/* User code, whose own dispatches are not counted here. */
 	evc_envelope_release(envelope, false);
 	if (was_promised)
-		subscription->did_displace(subscription);
+		/* Relaxed: as in did_displace. */
+		atomic_load_explicit(&subscription->did_displace, memory_order_relaxed)(subscription);
 	/* A thread that has never dispatched has nobody to report to. */
 	if (record == NULL)
 		return;
@@ -146,27 +147,19 @@ static bool find_place(struct evc_bound *bound, unsigned lane, struct evc_envelo
 	return true;
 }
 
-static void post_displacing(struct evc_bound *bound, struct evc_envelope *envelope)
+static void drop_all(struct evc_bound *bound, struct evc_envelope *envelope, bool are_new)
 {
-	unsigned lane = envelope->lane;
-	struct evc_envelope *victim;
-
-	if (evc_unlikely(!find_place(bound, lane, &victim))) {
-		drop(bound, envelope, true);
-		return;
+	for (struct evc_envelope *next; envelope != NULL; envelope = next) {
+		next = evc_slot_next(envelope);
+		drop(bound, envelope, are_new);
 	}
-	evc_slot_set_next(envelope, NULL);
-	evc_shared_lanes_put(bound->lanes, lane, envelope, 1);
-	bound->ops->tell(bound->owner, lane);
-	/* Last, since the end of a payload is user code, which may dispatch. */
-	if (evc_unlikely(victim != NULL))
-		drop(bound, victim, false);
 }
 
 enum evc_status evc_bound_accept_displacing(struct evc_bound *bound, const struct evc_chain *chain)
 {
 	struct evc_thread_record *record = evc_thread_record();
-	struct evc_envelope *envelope = chain->first, *next;
+	struct evc_chain dropped = EVC_CHAIN_EMPTY, displaced = EVC_CHAIN_EMPTY;
+	struct evc_envelope *envelope = chain->first, *next, *victim;
 	uint32_t segments = 0;
 
 	if (evc_unlikely(bound->ops->is_closed(bound->owner)))
@@ -178,9 +171,23 @@ enum evc_status evc_bound_accept_displacing(struct evc_bound *bound, const struc
 			 (segments > 0 && !evc_spares_provide(record, EVC_NEEDS_SEGMENT, segments, false))))
 		return EVC_OUT_OF_MEMORY;
 	for (uint32_t left = chain->count; left > 0; left--, envelope = next) {
+		unsigned lane = envelope->lane;
+
 		next = evc_slot_next(envelope);
-		post_displacing(bound, envelope);
+		if (evc_unlikely(!find_place(bound, lane, &victim))) {
+			evc_chain_append(&dropped, envelope);
+			continue;
+		}
+		evc_slot_set_next(envelope, NULL);
+		evc_shared_lanes_put(bound->lanes, lane, envelope, 1);
+		if (evc_unlikely(victim != NULL))
+			evc_chain_append(&displaced, victim);
 	}
+	/* Behind all puts: a wake and the end of a payload are user code, whose own posts may use up what was set aside. */
+	for (uint32_t lanes = chain->lanes; lanes != 0; lanes &= lanes - 1)
+		bound->ops->tell(bound->owner, (unsigned)__builtin_ctz(lanes));
+	drop_all(bound, dropped.first, true);
+	drop_all(bound, displaced.first, false);
 	return EVC_OK;
 }
 #endif

@@ -124,15 +124,30 @@ static struct evc_mailbox *mailbox_of_unbounded(struct evc_sink *sink)
 static enum evc_status accept_unbounded(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	struct evc_mailbox *mailbox = mailbox_of_unbounded(sink);
-	struct evc_envelope *envelope = chain->first;
+	struct evc_envelope *envelope;
+	enum evc_status status;
 
-	if (evc_unlikely(envelope == NULL))
-		return EVC_INVALID_ARGUMENT;
-	if (evc_unlikely(is_closed(mailbox)))
-		return EVC_CLOSED;
-	for (uint32_t i = 0; i < chain->count; i++, envelope = evc_slot_next(envelope))
+	for (envelope = chain->first; envelope != NULL; envelope = evc_slot_next(envelope))
 		envelope->flags |= EVC_ENVELOPE_EXEMPT;
-	return evc_mailbox_accept(&mailbox->sink, chain);
+	status = evc_mailbox_accept(&mailbox->sink, chain);
+	if (evc_likely(status == EVC_OK))
+		return EVC_OK;
+	/* A balancer posts the chain to another mailbox, where it takes places. */
+	for (envelope = chain->first; envelope != NULL; envelope = evc_slot_next(envelope))
+		envelope->flags &= (uint8_t)~EVC_ENVELOPE_EXEMPT;
+	return status;
+}
+
+struct evc_sink *evc_mailbox_way_in(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+{
+	struct evc_sink *unbounded = &mailbox->bound->unbounded;
+	uint32_t exempt = 0;
+
+	for (struct evc_envelope *envelope = chain->first; envelope != NULL; envelope = evc_slot_next(envelope))
+		exempt += envelope->subscription->sink == unbounded;
+	if (exempt == 0)
+		return &mailbox->sink;
+	return exempt == chain->count ? unbounded : NULL;
 }
 
 static void retain_unbounded(struct evc_sink *sink)

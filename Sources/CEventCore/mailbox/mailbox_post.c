@@ -99,9 +99,12 @@ static inline enum evc_status post(struct evc_mailbox *mailbox, const struct evc
 
 enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
 {
+	struct evc_sink *sink;
+
 	if (mailbox == NULL || chain == NULL)
 		return EVC_INVALID_ARGUMENT;
-	return evc_sink_post(&mailbox->sink, chain);
+	sink = evc_likely(mailbox->bound == NULL) ? &mailbox->sink : evc_mailbox_way_in(mailbox, chain);
+	return sink != NULL ? evc_sink_post(sink, chain) : EVC_INVALID_ARGUMENT;
 }
 
 enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain)

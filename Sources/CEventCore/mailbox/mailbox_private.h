@@ -324,6 +324,8 @@ void evc_mailbox_drop_posted(struct evc_mailbox *mailbox, struct evc_return_cach
 void evc_mailbox_wake_consumer(struct evc_mailbox *mailbox);
 /* mailbox_bounded.c: opens the bound of a new mailbox, if these have a capacity. False = out of memory. */
 bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbox_options *options);
+/* The sink for a chain that is posted to a bounded mailbox by hand. NULL: a part of it is unbounded. */
+struct evc_sink *evc_mailbox_way_in(struct evc_mailbox *mailbox, const struct evc_chain *chain);
 /* mailbox_bounded.c, of a mailbox that displaces: takes the next event before lane `limit`, and counts it. */
 struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, unsigned limit);
 

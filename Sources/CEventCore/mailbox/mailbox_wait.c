@@ -103,20 +103,15 @@ static void flush_returns(struct evc_mailbox *mailbox)
 	evc_return_cache_flush(mailbox->by_hand);
 }
 
-static bool park(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t timeout)
+static bool park(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t end)
 {
-	uint64_t end = evc_clock_after(timeout), limit = timeout;
+	uint64_t limit = evc_clock_left(end);
 
 	flush_returns(mailbox);
 	while (!sleep_once(mailbox, waiter, limit)) {
-		uint64_t now;
-
-		if (end == EVC_FOREVER)
-			continue;
-		now = evc_clock_now();
-		if (now >= end)
+		limit = evc_clock_left(end);
+		if (limit == 0)
 			return false;
-		limit = end - now;
 	}
 	return true;
 }
@@ -124,6 +119,8 @@ static bool park(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, u
 bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t timeout)
 {
 	const enum evc_wait_strategy strategy = mailbox->options.strategy;
+	/* Of the spin and the sleep together. */
+	const uint64_t end = evc_clock_after(timeout);
 
 	switch (strategy) {
 	case EVC_WAIT_SPIN:
@@ -150,7 +147,7 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 		mailbox->grace_left--;
 		break;
 	}
-	return park(mailbox, waiter, timeout);
+	return park(mailbox, waiter, end);
 }
 
 /* An envelope waits, or the signal is up. Consumer only. */

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/* What happens with the envelopes of one kind at one sink. Constant once published, but for `met`. The sink owns it. */
+/*
+ * What happens with the envelopes of one kind at one sink. Constant once published, but for `met` and what balancers
+ * write. The sink owns it.
+ */
 #ifndef EVC_SUBSCRIPTION_H
 #define EVC_SUBSCRIPTION_H
 
 #include "eventcore/sink.h"
+
+#include <stdatomic.h>
 
 struct evc_load;
 
@@ -28,11 +33,11 @@ struct evc_subscription {
 	/* What a pump has `known` when it delivered one of its events (evc_stretch_meet). The consumer's. */
 	uint64_t met;
 	/*
-	 * Of a balancer's receiver: told of each promised event that its mailbox has displaced. Written before the first of
-	 * them, which comes by a snapshot that is published after it.
+	 * Of a balancer's receiver: told of each promised event that its mailbox has displaced. Every balancer that adds it
+	 * writes both before it publishes the snapshot by which the first of them come, and writes the same.
 	 */
-	void (*did_displace)(struct evc_subscription *subscription);
-	struct evc_load *load;
+	void (*_Atomic did_displace)(struct evc_subscription *subscription);
+	struct evc_load *_Atomic load;
 };
 
 /* latest.c: an envelope that held a reference of its subscription has ended. */

@@ -17,4 +17,15 @@ static inline uint64_t evc_clock_after(uint64_t timeout)
 	return timeout < EVC_FOREVER - now ? now + timeout : EVC_FOREVER;
 }
 
+/* How long it is until `end`: 0 if that has passed, EVC_FOREVER if it never comes. */
+static inline uint64_t evc_clock_left(uint64_t end)
+{
+	uint64_t now;
+
+	if (end == EVC_FOREVER)
+		return EVC_FOREVER;
+	now = evc_clock_now();
+	return now < end ? end - now : 0;
+}
+
 #endif

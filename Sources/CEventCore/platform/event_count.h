@@ -47,10 +47,8 @@ static inline uint32_t evc_event_count_read(struct evc_event_count *event_count)
 /* W3, until `end` at the latest (EVC_FOREVER: no limit). May return early without a reason. Blocking. */
 static inline void evc_event_count_wait(struct evc_event_count *event_count, uint32_t seen, uint64_t end)
 {
-	uint64_t now = end == EVC_FOREVER ? 0 : evc_clock_now();
-
 	event_count->ops->wait(event_count->state, (const uint32_t *)(const void *)&event_count->count, seen,
-			       end == EVC_FOREVER ? EVC_FOREVER : now < end ? end - now : 0);
+			       evc_clock_left(end));
 }
 
 /* A2, A3. Waits for nobody; but elsewhere than on Linux for the mutex that A3 takes. */

@@ -15,7 +15,9 @@
 #include "memory/thread_record.h"
 #include "platform/allocator.h"
 #include "platform/domain.h"
+#include "platform/last_thread.h"
 #include "scheduler/scheduler_private.h"
+#include "shared/shared_mailbox_private.h"
 #include "tree/tree_reclaim.h"
 #include "tree/tree_walker.h"
 
@@ -26,9 +28,12 @@ static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER;
 
 enum evc_status evc_unregister_thread(void)
 {
-	/* A record that is given up although a walk is under way is made anew. */
-	if (evc_consumed_current != NULL || evc_domain_is_reclaiming() || evc_scheduler_is_thread() ||
-	    !evc_thread_record_detach() || !evc_tree_thread_leaves())
+	const struct evc_thread_record *record = evc_thread_record_current;
+
+	/* Nothing is given up before all have agreed. The record last: a `release` of the trees' may use it. */
+	if (evc_consumed_current != NULL || evc_shared_consumed != NULL || evc_domain_is_reclaiming() ||
+	    evc_scheduler_is_thread() || (record != NULL && record->pins != 0) || !evc_tree_thread_leaves() ||
+	    !evc_thread_record_detach())
 		return EVC_NOT_PERMITTED;
 	return EVC_OK;
 }
@@ -36,7 +41,7 @@ enum evc_status evc_unregister_thread(void)
 /* Frees everything that is in no use. Returns whether that was everything. */
 static bool free_all(void)
 {
-	evc_schedulers_join_last();
+	evc_last_thread_end();
 	evc_tree_reclaim();
 	/* What the trees' and the schedulers' functions have used on this thread meanwhile. */
 	if (evc_unregister_thread() != EVC_OK)
@@ -62,7 +67,7 @@ enum evc_status evc_shutdown(void)
 	was_wanted = evc_domain_stop();
 	if (free_all()) {
 		/* The thread of a scheduler that was freed since. */
-		evc_schedulers_join_last();
+		evc_last_thread_end();
 		evc_domain_end();
 		evc_thread_records_end();
 		evc_walkers_end();

@@ -53,7 +53,7 @@ static enum evc_status dispatch(struct evc_thread_record *record, const struct e
 
 	if (!all_can(snapshot))
 		return EVC_UNSUPPORTED;
-	envelope = make(record, snapshot, snapshot->timed ? evc_clock_now() : 0, lane);
+	envelope = make(record, snapshot, snapshot->timed ? evc_snapshot_time(snapshot) : 0, lane);
 	if (envelope == NULL)
 		return EVC_WOULD_ALLOCATE;
 	for (; envelope != NULL; envelope = next) {

@@ -174,6 +174,7 @@ enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,
 {
 	struct evc_snapshot_entry entry = { subscription, generation, timed, NULL };
 	enum evc_status status = EVC_OUT_OF_MEMORY;
+	struct evc_snapshot *snapshot = NULL;
 	struct evc_route *route;
 
 	if (router == NULL || key == 0 || subscription == NULL || subscription->sink == NULL ||
@@ -181,12 +182,14 @@ enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&router->mutex);
 	route = add_route(router, key);
-	if (route != NULL) {
-		struct evc_observation observation = { router->observer, key };
-
+	if (route != NULL)
+		snapshot = evc_snapshot_with(&route->current, entry, &router->clock,
+					     &(struct evc_observation){ router->observer, key });
+	if (snapshot != NULL) {
 		evc_router_begin_change(router);
-		status = evc_snapshot_add(&route->current, entry, &router->clock, &observation);
+		evc_snapshot_publish(&route->current, snapshot);
 		evc_router_end_change(router);
+		status = EVC_OK;
 	}
 	pthread_mutex_unlock(&router->mutex);
 	return status;
@@ -241,7 +244,7 @@ const struct evc_snapshot *evc_router_peek(struct evc_router *router, uint64_t k
 {
 	struct evc_route *route = find_route(router, key);
 
-	/* Pairs with publish (snapshot.c). */
+	/* Pairs with evc_snapshot_publish. */
 	return route != NULL ? atomic_load_explicit(&route->current, memory_order_acquire) : NULL;
 }
 

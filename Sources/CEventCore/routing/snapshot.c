@@ -146,24 +146,17 @@ void evc_snapshot_retire(struct evc_snapshot *snapshot)
 					    release_retired);
 }
 
-/* Under the owner's mutex. */
-static void publish(evc_current_snapshot *current, struct evc_snapshot *snapshot)
+void evc_snapshot_publish(evc_current_snapshot *current, struct evc_snapshot *snapshot)
 {
 	/* Release, pairs with the readers' loads: the entries before the pointer. */
 	evc_snapshot_retire(atomic_exchange_explicit(current, snapshot, memory_order_release));
 }
 
-enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry,
-				 const struct evc_clock *clock, const struct evc_observation *observation)
+struct evc_snapshot *evc_snapshot_with(evc_current_snapshot *current, struct evc_snapshot_entry entry,
+				       const struct evc_clock *clock, const struct evc_observation *observation)
 {
 	/* Relaxed, here and below: written under the mutex, which the caller holds. */
-	struct evc_snapshot *snapshot =
-		with(atomic_load_explicit(current, memory_order_relaxed), entry, clock, observation);
-
-	if (snapshot == NULL)
-		return EVC_OUT_OF_MEMORY;
-	publish(current, snapshot);
-	return EVC_OK;
+	return with(atomic_load_explicit(current, memory_order_relaxed), entry, clock, observation);
 }
 
 enum evc_status evc_snapshot_remove(evc_current_snapshot *current,
@@ -182,7 +175,7 @@ enum evc_status evc_snapshot_remove(evc_current_snapshot *current,
 		if (snapshot == NULL)
 			return EVC_OUT_OF_MEMORY;
 	}
-	publish(current, snapshot);
+	evc_snapshot_publish(current, snapshot);
 	return EVC_OK;
 }
 
@@ -195,7 +188,7 @@ enum evc_status evc_snapshot_observe(evc_current_snapshot *current, const struct
 	snapshot = observed(old, observation);
 	if (snapshot == NULL)
 		return EVC_OUT_OF_MEMORY;
-	publish(current, snapshot);
+	evc_snapshot_publish(current, snapshot);
 	return EVC_OK;
 }
 
@@ -218,7 +211,7 @@ struct evc_snapshot *evc_snapshot_acquire(evc_current_snapshot *current)
 	struct evc_snapshot *snapshot;
 
 	evc_domain_enter();
-	/* Pairs with publish. */
+	/* Pairs with evc_snapshot_publish. */
 	snapshot = atomic_load_explicit(current, memory_order_acquire);
 	if (snapshot != NULL)
 		/* Relaxed: in a section. */
@@ -233,7 +226,7 @@ uint32_t evc_snapshot_count(evc_current_snapshot *current)
 	uint32_t count = 0;
 
 	evc_domain_enter();
-	/* Pairs with publish. */
+	/* Pairs with evc_snapshot_publish. */
 	snapshot = atomic_load_explicit(current, memory_order_acquire);
 	if (snapshot != NULL)
 		count = snapshot->count;

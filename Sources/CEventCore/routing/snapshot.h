@@ -64,11 +64,13 @@ struct evc_snapshot {
 typedef _Atomic(struct evc_snapshot *) evc_current_snapshot;
 
 /*
- * Adds an entry, or replaces that of its subscription. `clock` is the owner's, and so is `observation`, which is
- * copied. Under the owner's mutex. EVC_OUT_OF_MEMORY or EVC_OK.
+ * Returns a copy with an entry added, or with that of its subscription replaced, to be published or released. `clock`
+ * is the owner's, and so is `observation`, which is copied. Under the owner's mutex. NULL = out of memory.
  */
-enum evc_status evc_snapshot_add(evc_current_snapshot *current, struct evc_snapshot_entry entry,
-				 const struct evc_clock *clock, const struct evc_observation *observation);
+struct evc_snapshot *evc_snapshot_with(evc_current_snapshot *current, struct evc_snapshot_entry entry,
+				       const struct evc_clock *clock, const struct evc_observation *observation);
+/* Replaces the current one, and retires that. Under the owner's mutex. */
+void evc_snapshot_publish(evc_current_snapshot *current, struct evc_snapshot *snapshot);
 /* Changes the observation. Under the owner's mutex. EVC_OUT_OF_MEMORY or EVC_OK. */
 enum evc_status evc_snapshot_observe(evc_current_snapshot *current, const struct evc_observation *observation);
 /* Removes a subscription's entry. Under the owner's mutex. EVC_NOT_FOUND, EVC_OUT_OF_MEMORY or EVC_OK. */

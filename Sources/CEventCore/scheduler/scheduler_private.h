@@ -120,8 +120,6 @@ size_t evc_scheduler_fire_due(struct evc_scheduler *scheduler, uint64_t now, uin
 enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler);
 /* True on the thread of a scheduler. */
 bool evc_scheduler_is_thread(void);
-/* Waits for the end of the threads of all schedulers that have been freed. */
-void evc_schedulers_join_last(void);
 /* Drops all timers of a closed scheduler. The runner. */
 void evc_scheduler_drop_all(struct evc_scheduler *scheduler);
 

@@ -4,6 +4,7 @@
 
 #ifdef EVC_URCU
 #define _GNU_SOURCE 1
+#include "platform/last_thread.h"
 #include "scheduler/scheduler_private.h"
 
 #ifdef __linux__
@@ -13,44 +14,15 @@
 /* The scheduler whose thread this is. */
 static _Thread_local struct evc_scheduler *thread_of;
 
-/*
- * The thread that has ended last, 0 for none, to be joined by the next one or by evc_shutdown: only then no thread of
- * a scheduler runs the library's code any more. Relaxed: a handle, which one thread gets; the join orders the rest.
- */
-static _Atomic(pthread_t) last_thread;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void forget_last(void)
-{
-	/* The parent's threads do not exist in a child of fork. */
-	atomic_store_explicit(&last_thread, (pthread_t)0, memory_order_relaxed);
-}
-
-static void prepare_fork(void)
-{
-	pthread_atfork(NULL, NULL, forget_last);
-}
-
-static void join(pthread_t last)
-{
-	if (last != (pthread_t)0)
-		pthread_join(last, NULL);
-}
-
 bool evc_scheduler_is_thread(void)
 {
 	return thread_of != NULL;
 }
 
-void evc_schedulers_join_last(void)
-{
-	join(atomic_exchange_explicit(&last_thread, (pthread_t)0, memory_order_relaxed));
-}
-
 static void *run(void *opaque)
 {
 	struct evc_scheduler *scheduler = opaque;
-	pthread_t last = (pthread_t)0;
+	pthread_t last;
 
 	thread_of = scheduler;
 #ifdef __APPLE__
@@ -77,17 +49,11 @@ static void *run(void *opaque)
 		atomic_store_explicit(&scheduler->sleeps_until, 0, memory_order_relaxed);
 	}
 	evc_scheduler_drop_all(scheduler);
-#ifdef EVC_THREAD_SANITIZER
-	/* It reports a thread that nobody has joined when the program ends, as the last one. */
-	pthread_detach(pthread_self());
-#else
-	/* Before the release, with which a program may find that the core is in use no more. */
-	last = atomic_exchange_explicit(&last_thread, pthread_self(), memory_order_relaxed);
-#endif
+	last = evc_last_thread_become();
 	evc_event_count_advance(&scheduler->ended);
 	evc_scheduler_release(scheduler);
 	/* At the very end: the other thread may be in a destructor that waits for this scheduler. */
-	join(last);
+	evc_last_thread_join(last);
 	return NULL;
 }
 
@@ -95,7 +61,6 @@ enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler)
 {
 	pthread_t handle;
 
-	pthread_once(&fork_once, prepare_fork);
 	evc_scheduler_retain(scheduler);
 	if (pthread_create(&handle, NULL, run, scheduler) == 0)
 		return EVC_OK;

@@ -8,6 +8,7 @@
 
 #include "mailbox/mailbox_private.h"
 #include "platform/allocator.h"
+#include "platform/last_thread.h"
 #include "platform/options.h"
 #include "shared/shared_mailbox_private.h"
 
@@ -21,12 +22,21 @@ struct evc_thread {
 	struct evc_mailbox *mailbox;
 	/* The worker whose mailbox that is, or NULL. */
 	struct evc_worker *worker;
+	/* It has ended, or was detached: whichever comes second frees it. */
+	_Atomic bool is_left;
 	char name[16];
 };
+
+/* acq_rel, pairs with itself: what the first has done with the thread. */
+static bool is_second(struct evc_thread *thread)
+{
+	return atomic_exchange_explicit(&thread->is_left, true, memory_order_acq_rel);
+}
 
 static void *run(void *opaque)
 {
 	struct evc_thread *thread = opaque;
+	pthread_t last;
 
 	/* On Apple's systems only the thread itself can set its name. */
 	if (thread->name[0] != '\0') {
@@ -40,6 +50,13 @@ static void *run(void *opaque)
 		(void)evc_worker_run_claimed(thread->worker);
 	else
 		(void)evc_mailbox_run_claimed(thread->mailbox);
+	if (!is_second(thread))
+		return NULL;
+	/* User code. */
+	evc_mailbox_release(thread->mailbox);
+	last = evc_last_thread_become();
+	evc_deallocate(thread, sizeof(*thread), _Alignof(struct evc_thread));
+	evc_last_thread_join(last);
 	return NULL;
 }
 
@@ -71,7 +88,8 @@ static int set_priority(pthread_attr_t *attributes, int priority)
 
 static enum evc_status set_processor(pthread_attr_t *attributes, unsigned processor)
 {
-#ifdef __linux__
+/* Not in musl, nor in Android's library. */
+#if defined(__linux__) && defined(__GLIBC__)
 	cpu_set_t set;
 
 	if (processor > CPU_SETSIZE)
@@ -119,6 +137,7 @@ static enum evc_status start(const struct evc_thread_options *options, struct ev
 		goto no_thread;
 	thread->mailbox = mailbox;
 	thread->worker = worker;
+	atomic_init(&thread->is_left, false);
 	thread->name[0] = '\0';
 	if (pthread_attr_init(&attributes) != 0)
 		goto no_attributes;
@@ -176,5 +195,12 @@ enum evc_status evc_thread_join(struct evc_thread *thread)
 	evc_mailbox_release(thread->mailbox);
 	evc_deallocate(thread, sizeof(*thread), _Alignof(struct evc_thread));
 	return EVC_OK;
+}
+
+enum evc_status evc_thread_detach(struct evc_thread *thread)
+{
+	if (thread == NULL || thread->worker != NULL)
+		return EVC_INVALID_ARGUMENT;
+	return is_second(thread) ? evc_thread_join(thread) : EVC_OK;
 }
 #endif

@@ -54,8 +54,8 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 		return EVC_INVALID_ARGUMENT;
 	if (status != EVC_OK)
 		return status;
-	/* It waits for both mailboxes, and sleeps then. */
-	if (own.polled)
+	/* It waits for both mailboxes, and sleeps then, where a `wake` would leave it. */
+	if (own.polled || own.wake != NULL)
 		return EVC_INVALID_ARGUMENT;
 	worker = evc_allocate(sizeof(*worker), _Alignof(struct evc_worker));
 	if (worker == NULL)

@@ -228,3 +228,73 @@ SCENARIO(balancer_close)
 	CHECK(evc_balancer_refused(balancer) == 0);
 	tear_down();
 }
+
+static void *add_and_post(void *unused)
+{
+	(void)unused;
+	CHECK(evc_balancer_add(balancer, subscriptions[0], 1, false, &loads[0]) == EVC_OK);
+	(void)post(router, 0, EVC_LANE_QUEUE_NORMAL);
+	return NULL;
+}
+
+/* Two balancers get one receiver at once: what its mailbox displaces of either's is told to its load. */
+SCENARIO(balancer_add_to_two)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 1, .overflow = EVC_OVERFLOW_DROP_OLDEST };
+	struct evc_subscription_options tallied = tally_options();
+	struct evc_balancer *another;
+	pthread_t thread;
+
+	CHECK(evc_balancer_create(NULL, &balancer) == EVC_OK);
+	CHECK(evc_balancer_create(NULL, &another) == EVC_OK);
+	router = make_router();
+	subscribe(router, evc_balancer_subscription(balancer));
+	mailboxes[0] = make_mailbox(&options);
+	CHECK(evc_mailbox_add_subscription(mailboxes[0], &tallied, &subscriptions[0]) == EVC_OK);
+	thread = explorer_start(add_and_post, NULL);
+	CHECK(evc_balancer_add(another, subscriptions[0], 1, false, &loads[0]) == EVC_OK);
+	explorer_join(thread);
+	(void)post(router, 1, EVC_LANE_QUEUE_NORMAL);
+	CHECK(evc_load_lost(&loads[0]) == 1 && evc_load_promised(&loads[0]) == 1);
+	CHECK(take_one(mailboxes[0]) == 1);
+	evc_router_destroy(router);
+	evc_balancer_release(balancer);
+	evc_balancer_release(another);
+	evc_mailbox_release(mailboxes[0]);
+	explorer_settle();
+}
+
+static void *close_first(void *unused)
+{
+	evc_mailbox_close(mailboxes[0]);
+	return unused;
+}
+
+/* An unbounded receiver closes under a post: the event takes a place at the other one, and gives it back. */
+SCENARIO(balancer_exempt_closes)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 1, .overflow = EVC_OVERFLOW_REFUSE };
+	struct evc_subscription_options tallied = tally_options();
+	pthread_t thread;
+
+	CHECK(evc_balancer_create(NULL, &balancer) == EVC_OK);
+	router = make_router();
+	subscribe(router, evc_balancer_subscription(balancer));
+	for (unsigned i = 0; i < 2; i++) {
+		tallied.unbounded = i == 0;
+		mailboxes[i] = make_mailbox(&options);
+		CHECK(evc_mailbox_add_subscription(mailboxes[i], &tallied, &subscriptions[i]) == EVC_OK);
+		CHECK(evc_balancer_add(balancer, subscriptions[i], 1, false, &loads[i]) == EVC_OK);
+	}
+	thread = explorer_start(close_first, NULL);
+	(void)post(router, 0, EVC_LANE_QUEUE_NORMAL);
+	explorer_join(thread);
+	(void)take_one(mailboxes[1]);
+	(void)post(router, 1, EVC_LANE_QUEUE_NORMAL);
+	CHECK(take_one(mailboxes[1]) == 1);
+	evc_router_destroy(router);
+	evc_balancer_release(balancer);
+	for (unsigned i = 0; i < 2; i++)
+		evc_mailbox_release(mailboxes[i]);
+	explorer_settle();
+}

@@ -249,3 +249,16 @@ SCENARIO(mailbox_close_of_sleeper)
 	explorer_join(consumer);
 	tear_down();
 }
+
+/* A thread that is detached while it ends: the second of the two frees it, and nobody uses it after that. */
+SCENARIO(thread_detach)
+{
+	struct evc_mailbox *mailbox = make_mailbox(NULL);
+	struct evc_thread *thread;
+
+	CHECK(evc_thread_start(NULL, mailbox, &thread) == EVC_OK);
+	evc_thread_cancel(thread);
+	CHECK(evc_thread_detach(thread) == EVC_OK);
+	evc_mailbox_release(mailbox);
+	explorer_settle();
+}
