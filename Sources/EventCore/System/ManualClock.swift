@@ -93,8 +93,12 @@ public final class ManualClock: Clock {
 
   /// The same, to a time. If another thread has moved it further meanwhile, it stays there.
   package func advance(to nanoseconds: UInt64) {
-    // Releasing: as above.
-    time.max(nanoseconds, ordering: .releasing)
+    var (now, isDone) = (self.nanoseconds, false)
+    // Not by `Atomic.max`, which compares times from 2^63 on as negative ones (Swift 6.3.1).
+    while !isDone, now < nanoseconds {
+      // Releasing: as above.
+      (isDone, now) = time.weakCompareExchange(expected: now, desired: nanoseconds, ordering: .acquiringAndReleasing)
+    }
     ring()
   }
 
