@@ -88,10 +88,13 @@ final class Link: @unchecked Sendable {
         (natsOptions_SetMaxPendingMsgs(clientOptions, Int32(min(max(options.inbox, 1), 2_000_000))), "bound the inbox"),
         (natsOptions_SetPingInterval(clientOptions, options.heartbeat.milliseconds), "set the heartbeat"),
         (natsOptions_SetMaxPingsOut(clientOptions, 2), "set the heartbeat"),
-        (natsOptions_SetTimeout(clientOptions, options.connectTimeout.milliseconds), "set the time to connect"),
+        // The client takes both for the 32 bits of `poll`.
+        (natsOptions_SetTimeout(clientOptions, min(options.connectTimeout.milliseconds, .longestPoll)),
+          "set the time to connect"),
         (natsOptions_SetSendAsap(clientOptions, options.sendsAtOnce), "send at once"),
         // A server that takes nothing counts as gone.
-        (natsOptions_SetWriteDeadline(clientOptions, 2 * options.heartbeat.milliseconds), "set the time to write"),
+        (natsOptions_SetWriteDeadline(clientOptions, min(2 * options.heartbeat.milliseconds, .longestPoll)),
+          "set the time to write"),
         (natsOptions_SetRetryOnFailedConnect(
           clientOptions, options.waitsForServer, { _, link in Link.of(link).change(to: .connected) }, opaque),
           "wait for the server"),
@@ -210,7 +213,7 @@ final class Link: @unchecked Sendable {
   /// Waits until the connection breaks, comes back or ends, or the time is over. It is for those whom the server has
   /// refused something that it may not refuse later, of which it tells nobody.
   func awaitChange(within limit: Duration) {
-    condition.withLock { _ = condition.wait(until: Date(timeIntervalSinceNow: Double(limit.milliseconds) / 1000)) }
+    condition.withLock { _ = condition.wait(until: Date(after: limit)) }
   }
 
   /// Sends nothing more from some time on, unless there is a connection.
@@ -235,9 +238,28 @@ final class Link: @unchecked Sendable {
 }
 
 extension Duration {
-  /// At least 1, since the client takes 0 for its default.
+  /// A hundred years: as good as for ever, and the client's nanoseconds and `Date` have room for it.
+  private static let longest = Duration.seconds(100 * 365 * 86_400)
+
+  /// At most a hundred years, so that it can be added to a time.
+  var bounded: Duration { min(self, .longest) }
+
+  /// At least 1, since the client takes 0 for its default, and at most a hundred years.
   var milliseconds: Int64 {
-    let (seconds, attoseconds) = components
+    let (seconds, attoseconds) = bounded.components
     return max(1, Int64(clamping: Int128(seconds) * 1000 + Int128(attoseconds) / 1_000_000_000_000_000))
   }
+}
+
+extension Date {
+  init(after limit: Duration) { self.init(timeIntervalSinceNow: Double(limit.milliseconds) / 1000) }
+
+  /// How many are left until then: at least 1, since the client takes 0 for its default.
+  func milliseconds(atMost most: Int64 = .max) -> Int64 {
+    min(most, Int64(max(1, timeIntervalSinceNow * 1000)))
+  }
+}
+
+extension Int64 {
+  fileprivate static let longestPoll = Int64(Int32.max)
 }
