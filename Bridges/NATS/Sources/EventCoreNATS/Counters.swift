@@ -15,7 +15,7 @@ extension NATSBridge {
     public var sent = 0
     /// Their coding threw an error.
     public var unencodable = 0
-    /// Longer than the server takes.
+    /// Longer than the server or the stream takes.
     public var tooLarge = 0
     /// Waited in the outbox when the bridge ended, or until it was too late for a parent coordinator to answer.
     public var unsent = 0

@@ -127,7 +127,7 @@ func transmit(
     case NATS_MAX_PAYLOAD: counters.tooLarge.add(events)
     case NATS_CONNECTION_CLOSED, NATS_DRAINING: counters.unsent.add(events)
     default:
-      // The connection has broken, which the link is about to know; or the stream is not there again yet.
+      // The connection has broken, which the link is about to know; or the stream is not there again yet, or is full.
       link.awaitChange(within: .milliseconds(10))
       continue
     }

@@ -196,18 +196,22 @@ final class Link: @unchecked Sendable {
 
   var isConnected: Bool { condition.withLock { phase == .connected } }
 
-  /// Waits until there is a connection. False if there will be none: closed, or the time is over.
+  /// Waits until there is a connection. False if the time is over, or there will be none.
   func awaitConnection() -> Bool {
     condition.withLock {
-      while phase == .new || phase == .broken {
-        guard let limit else {
-          condition.wait()
-          continue
-        }
-        guard limit > Date(), condition.wait(until: limit) else { return false }
+      while true {
+        // First: a stream may refuse an event for ever, with the connection there.
+        if let limit, limit <= Date() { return false }
+        guard phase == .new || phase == .broken else { return phase == .connected }
+        if let limit { _ = condition.wait(until: limit) } else { condition.wait() }
       }
-      return phase == .connected
     }
+  }
+
+  /// So many milliseconds, or those that are left until the limit.
+  func timeLeft(atMost most: Int64) -> Int64 {
+    guard let limit = condition.withLock({ limit }) else { return most }
+    return limit.milliseconds(atMost: most)
   }
 
   /// Waits until the connection breaks, comes back or ends, or the time is over. It is for those whom the server has
@@ -216,7 +220,7 @@ final class Link: @unchecked Sendable {
     condition.withLock { _ = condition.wait(until: Date(after: limit)) }
   }
 
-  /// Sends nothing more from some time on, unless there is a connection.
+  /// Sends nothing more from some time on.
   func setLimit(_ limit: Date) {
     condition.withLock {
       self.limit = limit

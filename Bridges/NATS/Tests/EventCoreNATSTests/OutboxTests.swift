@@ -16,6 +16,84 @@ import Testing
       + counts.outbox.waiting
   }
 
+  // MARK: A stream that does not take an event
+
+  @Test("while a stream is gone, a drain ends at its limit, and counts what waits")
+  func streamGone() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let sender = try await NATSBridge.to(server, on: world)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    try RawClient(server).withStreams { js_DeleteStream($0, "ORDERS", nil, nil) }
+    Order(number: 1).queue(on: world)
+    let begin = ContinuousClock.now
+    #expect(await !sender.drain(within: .milliseconds(300)))
+    #expect(ContinuousClock.now - begin < .seconds(10))
+    #expect(sender.counts.unsent == 1 && sender.counts.sent == 0)
+  }
+
+  @Test("while a server is frozen, many events for its stream do not hold up the end of a drain")
+  func streamFrozen() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let sender = try await NATSBridge.to(server, on: world)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    server.freeze()
+    for number in 0..<100 { Order(number: number).queue(on: world) }
+    let begin = ContinuousClock.now
+    #expect(await !sender.drain(within: .milliseconds(100)))
+    #expect(ContinuousClock.now - begin < .seconds(10))
+    #expect(sender.counts.unsent == 100)
+  }
+
+  @Test("an event that is longer than its stream takes is counted, and holds up none behind it")
+  func longerThanStream() async throws {
+    struct Note: DurableEvent {
+      static let subject = "tests.stream.note"
+      var text: String
+      var delivery: NATSDelivery?
+    }
+    let server = try ServerProcess(["--jetstream"])
+    let (here, there) = (EventCentral(), EventCentral())
+    try RawClient(server).withStreams { streams in
+      var configuration = jsStreamConfig()
+      jsStreamConfig_Init(&configuration)
+      let subject = strdup(Note.subject)
+      defer { free(subject) }
+      var subjects = [UnsafePointer(subject)]
+      return "NOTES".withCString { name in
+        subjects.withUnsafeMutableBufferPointer { subjects in
+          (configuration.Name, configuration.Subjects, configuration.SubjectsLen) = (name, subjects.baseAddress, 1)
+          // With the header.
+          configuration.MaxMsgSize = 400
+          return js_AddStream(nil, streams, &configuration, nil, nil)
+        }
+      }
+    }
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    let log = Log<String>()
+    Note.addListener(nil, { note in log.append(note.text) }, executeOn: .listenerThread, on: there)
+    Reading.addListener(nil, { event in log.append("\(event.number)") }, executeOn: .listenerThread, on: there)
+    try receiver.subscribe(Note.self)
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    try await sender.publish(Note.self, stream: "NOTES")
+    sender.publish(Reading.self)
+    Note(text: String(repeating: "x", count: 1000)).queue(on: here)
+    Note(text: "short").queue(on: here)
+    #expect(await eventually(within: .seconds(20)) { sender.counts.sent == 1 })
+    Reading(number: 7).queue(on: here)
+    #expect(await sender.drain(within: .seconds(20)))
+    let counts = sender.counts
+    #expect(counts.tooLarge == 1 && counts.sent == 2 && sum(counts) == 3)
+    // The stream's subject is an ordinary one as well, and so has what the stream refuses.
+    #expect(await Set(log.entries(atLeast: 3).map { $0.prefix(5) }) == ["xxxxx", "short", "7"])
+    await receiver.drain()
+  }
+
   // MARK: Limits
 
   @Test("limits may be as long as a duration can be")
