@@ -29,7 +29,7 @@ enum EventBatch {
   }
 }
 
-/// The batch that a bridge is filling. On the bridge's thread; after the thread's end on that which drains.
+/// The batch that a bridge is filling. On the bridge's thread; after the thread's end on the one that drains.
 final class OpenBatch: @unchecked Sendable {
   // One thread at a time uses it: the bridge's, and the one that drains only after that has ended, which orders the two.
 
@@ -108,7 +108,8 @@ final class OpenBatch: @unchecked Sendable {
 extension Link {
   /// Hands a message to the client, which copies it.
   static let publish: @Sendable (OpaquePointer, Link) -> natsStatus = { message, link in
-    natsConnection_PublishMsg(link.connection, message)
+    link.notePlain()
+    return natsConnection_PublishMsg(link.connection, message)
   }
 }
 

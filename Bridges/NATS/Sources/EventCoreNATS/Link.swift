@@ -33,6 +33,8 @@ final class Link: @unchecked Sendable {
   private let isFlushing = Atomic<Bool>(false)
   private let flushes = DispatchQueue(label: "NATSBridge.flushes", qos: .userInitiated)
   private let replies = DispatchQueue(label: "NATSBridge.replies", qos: .userInitiated)
+  /// Whether the client was ever given what nobody would send again. Relaxed: who reads it waits for the senders first.
+  private let hasPlain = Atomic<Bool>(false)
 
   init(_ central: EventCentral, _ options: NATSBridge.Options) {
     sendsAtOnce = options.sendsAtOnce
@@ -193,6 +195,48 @@ final class Link: @unchecked Sendable {
 
   /// Returns when the client has the replies. Blocks.
   func finishReplies() { replies.sync {} }
+
+  /// Says that the client has something that nobody sends again if the connection breaks.
+  func notePlain() { hasPlain.store(true, ordering: .relaxed) }
+
+  /// Waits until the server has read all that this connection has sent. On a thread that `blocking` has made, once: the
+  /// client keeps the last error of each thread.
+  func flush(within milliseconds: Int64) -> natsStatus {
+    var status = natsConnection_FlushTimeout(connection, milliseconds)
+    guard status == NATS_OK else { return status }
+    // The client (3.4.1) says so as well if it could not write its question, and then has left the thread an error.
+    nats_GetLastError(&status)
+    guard status == NATS_OK else { return status }
+    // What its own thread could not write is lost, too.
+    var text: UnsafePointer<CChar>?
+    status = natsConnection_GetLastError(connection, &text)
+    // These are of what comes, or of one subject, and say nothing of what was written.
+    return [NATS_SLOW_CONSUMER, NATS_MISMATCH, NATS_NOT_PERMITTED].contains(status) ? NATS_OK : status
+  }
+
+  /// How often the client has connected again. Waits for the thread that writes.
+  private var reconnects: UInt64 {
+    var statistics: OpaquePointer?
+    natsStatistics_Create(&statistics)
+    defer { natsStatistics_Destroy(statistics) }
+    natsConnection_GetStats(connection, statistics)
+    var reconnects: UInt64 = 0
+    natsStatistics_GetCounts(statistics, nil, nil, nil, nil, &reconnects)
+    return reconnects
+  }
+
+  /// The number of the connection that is there, or of the next one.
+  var generation: UInt64 {
+    // In this order: if it comes back in between, it seems to have broken, and not the other way round.
+    let reconnects = reconnects
+    return reconnects + (natsConnection_Status(connection) == NATS_CONN_STATUS_CONNECTED ? 0 : 1)
+  }
+
+  /// Whether something may be lost that was sent over a connection since a certain one. The client's own count, since
+  /// it tells of a break on a thread of its own, at some time.
+  func mayHaveLost(since generation: UInt64) -> Bool {
+    hasPlain.load(ordering: .relaxed) && reconnects > generation
+  }
 
   var isConnected: Bool { condition.withLock { phase == .connected } }
 

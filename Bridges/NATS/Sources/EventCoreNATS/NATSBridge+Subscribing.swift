@@ -64,8 +64,7 @@ extension NATSBridge {
   public func settle(within limit: Duration = .seconds(10)) async throws(NATSBridgeError) {
     let result = await blocking { [link] in
       Result { () throws(NATSBridgeError) in
-        let status = natsConnection_FlushTimeout(link.connection, limit.milliseconds)
-        try NATSBridgeError.check(status, "reach the server within \(limit)")
+        try NATSBridgeError.check(link.flush(within: limit.milliseconds), "reach the server within \(limit)")
       }
     }
     try result.get()

@@ -80,6 +80,7 @@ public final class NATSBridge: Sendable {
   /// Which requests it forwards or answers.
   let claims = Locked<[Claim: Claim.Use]>([:])
   private let registrations = Locked<[ObjectIdentifier: RemoteRegistration]>([:])
+  private let draining = Locked<Task<Bool, Never>?>(nil)
 
   /// Connects.
   ///
@@ -121,36 +122,49 @@ public final class NATSBridge: Sendable {
   /// Ends the bridge: sends what waits, dispatches what has come, and closes the connection.
   ///
   /// - Parameter limit: How long it may take. What is not sent by then is counted as ``Counts/unsent``.
-  /// - Returns: Whether everything that waited was sent, and the server has read it. What was under way when a
-  ///   connection broke earlier is not known, and what was ``Counts/unsent`` before does not count.
+  /// - Returns: Whether everything that waited was sent, and the server has read it. False as well if the connection
+  ///   broke meanwhile and what it had taken may be lost, unless that is stored. What was under way when a connection
+  ///   broke earlier is not known, and what was ``Counts/unsent`` before does not count.
+  ///
+  /// Of several calls the first one drains, within its limit; the others wait for it, and return the same.
   ///
   /// What is published after the call has begun, or arrives then, is not promised. Handlers that what arrives has
   /// called may still be running.
   @discardableResult
   public func drain(within limit: Duration = .seconds(30)) async -> Bool {
-    let deadline = Date(timeIntervalSinceNow: Double(limit.milliseconds) / 1000)
+    let task = draining.withLock { task in
+      let one = task ?? Task { await self.drain(until: Date(after: limit)) }
+      task = one
+      return one
+    }
+    return await task.value
+  }
+
+  private func drain(until deadline: Date) async -> Bool {
     link.setLimit(deadline)
     // What was too late before is not under way any more.
-    let unsent = counts.unsent
+    let unsent = counters.unsent.load(ordering: .relaxed)
     let all = registrations.withLock { Array($0.values) }
-    await blocking {
+    let generation = await blocking { [link] in
+      let generation = link.generation
       for registration in all { registration.drain(until: deadline) }
+      return generation
     }
-    await thread.drain()
-    // Of events that waited, the last may have lost their callback.
-    await blocking { [batch] in batch.send() }
-    let isRead = await blocking { [link] in
+    let hasHandledAll = await thread.drain()
+    await blocking { [batch, link] in
+      // Of events that waited, the last may have lost their callback.
+      batch.send()
       link.finishReplies()
-      // The server answers when it has read all that this connection has sent.
-      while link.awaitConnection() {
-        let left = Int64(max(1, deadline.timeIntervalSinceNow * 1000))
-        if natsConnection_FlushTimeout(link.connection, left) == NATS_OK { return true }
-        guard deadline > Date() else { return false }
-      }
-      return false
     }
+    var isRead = false
+    while !isRead, await blocking({ [link] in link.awaitConnection() }) {
+      isRead = await blocking { [link] in link.flush(within: deadline.milliseconds()) == NATS_OK }
+      // It has broken, which the link is about to know.
+      if !isRead { await blocking { [link] in link.awaitChange(within: .milliseconds(10)) } }
+    }
+    let isLost = await blocking { [link] in link.mayHaveLost(since: generation) }
     end()
-    return isRead && counts.unsent == unsent
+    return hasHandledAll && isRead && !isLost && counters.unsent.load(ordering: .relaxed) == unsent
   }
 
   /// Ends the bridge at once. What waits in the outbox is lost, and so is what the client has not written yet.

@@ -94,6 +94,74 @@ import Testing
     await receiver.drain()
   }
 
+  // MARK: What a drain says
+
+  @Test("a drain during which the server dies with what it was sent is not true", arguments: cores)
+  func serverDiesDuringDrain(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    let log = Log<Int>()
+    Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    sender.publish(Reading.self)
+    server.freeze()
+    for number in 0..<100 { Reading(number: number).queue(on: here) }
+    #expect(await eventually { sender.counts.sent == 100 })
+    async let drained = sender.drain()
+    // When it has begun: then the outbox takes nothing more.
+    #expect(await eventually { Reading(number: 100).queue(on: here) == 0 })
+    server.stop()
+    try server.restart()
+    let isDrained = await drained
+    await receiver.drain()
+    #expect(!isDrained || log.count >= 100, "\(log.count) of 100 arrived")
+  }
+
+  @Test("a drain during which the server dies is true if all is stored")
+  func serverDiesDuringDrainOfStream() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let sender = try await NATSBridge.to(server, on: world)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    server.freeze()
+    for number in 0..<10 { Order(number: number).queue(on: world) }
+    async let drained = sender.drain()
+    #expect(await eventually { Order(number: 10).queue(on: world) == 0 })
+    server.stop()
+    try server.restart()
+    #expect(await drained)
+    let counts = sender.counts
+    #expect(counts.sent >= 10 && counts.sent == Int(counts.outbox.accepted))
+  }
+
+  @Test("several drains at once send an open batch once, and say the same", arguments: cores)
+  func severalDrains(core: EventCentral.Core) async throws {
+    for _ in 0..<20 {
+      let server = try ServerProcess()
+      let world = EventCentral(core: core)
+      let sender = try await NATSBridge.to(server, on: world)
+      let batched = sender.publish(Reading.self, batch: 64)
+      sender.publish(Alarm.self)
+      server.stop()
+      #expect(await eventually { !sender.isConnected })
+      // One is under way, and what those behind it leave open is the drain's.
+      for number in 0..<10 { Reading(number: number).queue(on: world) }
+      Alarm(level: 1).queue(on: world)
+      try server.restart()
+      let results = await withTaskGroup(of: Bool.self) { group in
+        for _ in 0..<4 { group.addTask { await sender.drain() } }
+        return await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(results == [true, true, true, true])
+      #expect(sender.counts.sent == 11)
+      batched.remove()
+    }
+  }
+
   // MARK: Limits
 
   @Test("limits may be as long as a duration can be")
