@@ -272,6 +272,9 @@ final class Link: @unchecked Sendable {
     }
   }
 
+  /// Whether this side has ended the connection.
+  var hasEnded: Bool { condition.withLock { isClosing } }
+
   /// Ends the connection. What the client has not written yet is lost.
   func close() {
     condition.withLock {

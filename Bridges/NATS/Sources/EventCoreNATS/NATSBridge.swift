@@ -116,7 +116,12 @@ public final class NATSBridge: Sendable {
   /// What became of the events so far.
   public var counts: Counts {
     let overrun = registrations.withLock { $0.values.reduce(0) { $0 + $1.overrun } }
-    return counters.counts(thread.mailboxStatistics, overrun: overrun)
+    var counts = counters.counts(thread.mailboxStatistics, overrun: overrun)
+    // Freed at its end, or skipped, since the callback that would have sent them had ended.
+    let statistics = thread.statistics
+    counts.unsent += Int(statistics.cancelled + statistics.skipped)
+    if link.hasEnded { counts.unsent += batch.count } else { counts.outbox.waiting += batch.count }
+    return counts
   }
 
   /// Ends the bridge: sends what waits, dispatches what has come, and closes the connection.

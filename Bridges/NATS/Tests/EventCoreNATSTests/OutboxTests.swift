@@ -162,6 +162,64 @@ import Testing
     }
   }
 
+  // MARK: What is counted
+
+  @Test("what waits at close is counted: accepted is the sum of all that became of it", arguments: cores, [1, 64])
+  func closed(core: EventCentral.Core, batch: Int) async throws {
+    let server = try ServerProcess()
+    let world = EventCentral(core: core)
+    let sender = try await NATSBridge.to(server, on: world)
+    sender.publish(Reading.self, batch: batch)
+    sender.publish(Alarm.self)
+    server.stop()
+    #expect(await eventually { !sender.isConnected })
+    for number in 0..<100 {
+      Reading(number: number).queue(on: world)
+      Alarm(level: number).queue(on: world)
+    }
+    sender.close()
+    #expect(await eventually(within: .seconds(20)) { sum(sender.counts) == 200 && sender.counts.outbox.waiting == 0 })
+    let counts = sender.counts
+    #expect(counts.outbox.accepted == 200 && counts.unsent == 200)
+  }
+
+  @Test("what waits when its type is not published any more is counted", arguments: cores)
+  func unpublished(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let world = EventCentral(core: core)
+    let sender = try await NATSBridge.to(server, on: world)
+    let registration = sender.publish(Reading.self)
+    server.stop()
+    #expect(await eventually { !sender.isConnected })
+    for number in 0..<100 { Reading(number: number).queue(on: world) }
+    // The first is under way.
+    #expect(await eventually { sender.counts.outbox.waiting == 99 })
+    registration.remove()
+    try server.restart()
+    #expect(await eventually { sender.counts.outbox.waiting == 0 })
+    #expect(await sender.drain())
+    let counts = sender.counts
+    #expect(counts.outbox.accepted == 100 && counts.sent == 1 && counts.unsent == 99)
+  }
+
+  @Test("a batch that is open when its type is not published any more waits, until the drain sends it")
+  func openBatch() async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let sender = try await NATSBridge.to(server, on: world)
+    sender.publish(Alarm.self)
+    let registration = sender.publish(Reading.self, batch: 64)
+    server.stop()
+    #expect(await eventually { !sender.isConnected })
+    Alarm(level: 1).queue(on: world)
+    #expect(await eventually { sender.counts.outbox.waiting == 0 && sender.counts.outbox.accepted == 1 })
+    for number in 0..<10 { Reading(number: number).queue(on: world) }
+    registration.remove()
+    try server.restart()
+    #expect(await sender.drain())
+    #expect(sum(sender.counts) == 11 && sender.counts.sent >= 1)
+  }
+
   // MARK: Limits
 
   @Test("limits may be as long as a duration can be")
