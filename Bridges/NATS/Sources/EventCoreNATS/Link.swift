@@ -89,13 +89,14 @@ final class Link: @unchecked Sendable {
           }, opaque), "tell"),
         (natsOptions_SetMaxPendingMsgs(clientOptions, Int32(min(max(options.inbox, 1), 2_000_000))), "bound the inbox"),
         (natsOptions_SetPingInterval(clientOptions, options.heartbeat.milliseconds), "set the heartbeat"),
-        (natsOptions_SetMaxPingsOut(clientOptions, 2), "set the heartbeat"),
+        // It counts as gone at the fourth heartbeat without an answer, and the first may be due right after it went.
+        (natsOptions_SetMaxPingsOut(clientOptions, 3), "set the heartbeat"),
         // The client takes both for the 32 bits of `poll`.
         (natsOptions_SetTimeout(clientOptions, min(options.connectTimeout.milliseconds, .longestPoll)),
           "set the time to connect"),
         (natsOptions_SetSendAsap(clientOptions, options.sendsAtOnce), "send at once"),
-        // A server that takes nothing counts as gone.
-        (natsOptions_SetWriteDeadline(clientOptions, min(2 * options.heartbeat.milliseconds, .longestPoll)),
+        // A server that takes nothing counts as gone, as one that says nothing.
+        (natsOptions_SetWriteDeadline(clientOptions, min(3 * options.heartbeat.milliseconds, .longestPoll)),
           "set the time to write"),
         (natsOptions_SetRetryOnFailedConnect(
           clientOptions, options.waitsForServer, { _, link in Link.of(link).change(to: .connected) }, opaque),

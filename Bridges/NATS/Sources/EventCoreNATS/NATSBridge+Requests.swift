@@ -28,7 +28,7 @@ extension NATSBridge {
   /// - Throws: If the bridge was closed.
   ///
   /// **Threads**: requests are encoded and given to the client in a task, one at a time, which waits while the network
-  /// takes nothing, up to two heartbeats; answers are decoded on a thread of the client.
+  /// takes nothing, up to three heartbeats; answers are decoded on a thread of the client.
   @discardableResult
   public func forwardRequests<Query: RemoteEvent, Answer: Codable & Sendable>(
     _ query: Query.Type, expecting answer: Answer.Type, coding: RemoteCoding<Answer> = .json,

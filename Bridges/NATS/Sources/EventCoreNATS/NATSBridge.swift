@@ -40,7 +40,7 @@ public final class NATSBridge: Sendable {
     /// Whether to write each message at once. Otherwise the client gathers what comes within a millisecond, which is
     /// the faster the more events there are, and the slower for a single one. Requests and answers do not wait for it,
     /// and those of a bridge that sends at once save a thread: an answerer writes its answer itself, and waits if the
-    /// network takes nothing, for up to two heartbeats.
+    /// network takes nothing, for up to three heartbeats.
     public var sendsAtOnce = false
     /// How to come back after the connection broke.
     public var reconnecting = Reconnecting()
@@ -48,7 +48,7 @@ public final class NATSBridge: Sendable {
     public var waitsForServer = false
     /// How long one attempt to connect may take.
     public var connectTimeout = Duration.seconds(2)
-    /// How often to look whether a silent server is still there. It counts as gone after three times of that.
+    /// How often to look whether a silent server is still there. It counts as gone after three to four times of that.
     public var heartbeat = Duration.seconds(5)
 
     public init() {}

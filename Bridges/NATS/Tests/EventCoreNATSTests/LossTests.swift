@@ -259,6 +259,33 @@ struct Order: DurableEvent, Equatable {
     #expect(log.count == 100)
   }
 
+  @Test("a partition that ends in the third heartbeat loses nothing, also if the network has long been full")
+  func partitionOfFullNetwork() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let changes = Log<NATSStatus.Change>()
+    NATSStatus.addListener(nil, { status in changes.append(status.change) }, executeOn: .listenerThread, on: here)
+    let sender = try await NATSBridge.to(server, on: here) { $0.heartbeat = .seconds(1) }
+    let receiver = try await NATSBridge.to(server, on: there)
+    let log = Log<Int>()
+    Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    sender.publish(Reading.self)
+    server.freeze()
+    let frozen = ContinuousClock.now
+    // More than the system keeps of a connection.
+    let text = String(repeating: "x", count: 500_000)
+    for number in 0..<50 { Reading(number: number, text: text).queue(on: here) }
+    #expect(await eventually { ContinuousClock.now > frozen + .milliseconds(2300) })
+    #expect(sender.counts.sent < 50)
+    server.thaw()
+    #expect(await log.entries(atLeast: 50) == Array(0..<50))
+    #expect(await sender.drain())
+    #expect(!changes.entries.contains(.disconnected))
+    await receiver.drain()
+  }
+
   @Test("a partition that is longer counts as a server that is away")
   func longPartition() async throws {
     let server = try ServerProcess()
