@@ -15,7 +15,7 @@ extension NATSBridge {
     public var sent = 0
     /// Their coding threw an error.
     public var unencodable = 0
-    /// Longer than the server or the stream takes.
+    /// Longer than the server or the stream takes, or below a path that is.
     public var tooLarge = 0
     /// Waited in the outbox when the bridge ended, or their type was not published any more, or until it was too late
     /// for a parent coordinator to answer.

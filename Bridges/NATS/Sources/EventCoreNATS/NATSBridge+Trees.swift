@@ -18,7 +18,8 @@ extension NATSBridge {
   /// of the nodes down to the one that raised it, and the event's own subject. One that is consumed below stays here.
   /// What comes in is raised at the node with the same names, and does not go out again, neither do events of the same
   /// type that handlers raise at the same node before that returns. Without such a node it is counted as
-  /// ``Counts/unheard``; of several nodes with one name the first one gets it.
+  /// ``Counts/unheard``; of several nodes with one name the first one gets it. One whose path has more than some 4,000
+  /// bytes is counted as ``Counts/tooLarge`` where it is raised.
   ///
   /// - Parameters:
   ///   - node: Not retained: the registration ends with it.

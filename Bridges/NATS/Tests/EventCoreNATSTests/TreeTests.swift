@@ -125,6 +125,29 @@ struct Alarm: RemoteEvent, Equatable {
     #expect(sender.counts.sent == 3)
   }
 
+  @Test("a path that is longer than the server takes is counted, and the bridge goes on")
+  func longPath() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (Plant(.default), Plant(.default))
+    let sender = try await NATSBridge.to(server, on: EventCentral())
+    let receiver = try await NATSBridge.to(server, on: EventCentral())
+    let long = EventNode(parent: here.root, name: String(repeating: " ", count: 1400))
+    // Another one that the server just takes.
+    let short = EventNode(parent: here.root, name: String(repeating: " ", count: 1325))
+    try sender.mount(here.root, at: "plant", carrying: [Alarm.self])
+    try receiver.mount(there.root, at: "plant", carrying: [Alarm.self])
+    try await receiver.settle()
+    long.raise(event: Alarm(level: 1))
+    short.raise(event: Alarm(level: 2))
+    here.hall1.raise(event: Alarm(level: 3))
+    #expect(await there.log.entries(atLeast: 2) == ["hall1 3", "plant 3"])
+    #expect(sender.isConnected)
+    #expect(await sender.drain())
+    await receiver.drain()
+    #expect(sender.counts.tooLarge == 1 && sender.counts.sent == 2)
+    #expect(receiver.counts.unheard == 1)
+  }
+
   @Test("the last reference of a bridge may go in a handler that it has called (D7, D9)")
   func endsInside() async throws {
     let server = try ServerProcess()
