@@ -194,9 +194,10 @@ func wallClock() -> Int64 {
 
 /// Traps unless events can be sent under a subject.
 func checkSubject(_ subject: String, of what: @autoclosure () -> String) {
-  let words = subject.split(separator: ".", omittingEmptySubsequences: false)
+  // Not characters: the server sees a dot also before a mark that would combine with it.
+  let words = subject.unicodeScalars.split(separator: ".", omittingEmptySubsequences: false)
   let isValid = words.allSatisfy { word in
-    !word.isEmpty && word.allSatisfy { !$0.isWhitespace && $0 != "*" && $0 != ">" && $0 != "\0" }
+    !word.isEmpty && word.allSatisfy { !$0.properties.isWhitespace && $0 != "*" && $0 != ">" && $0 != "\0" }
   }
   guard !isValid else { return }
   fatalError(

@@ -88,9 +88,12 @@ private struct TreeEntry: Sendable {
 
   /// The names of the nodes in what follows the prefix of a subject; nil if that is of another type.
   func words(of rest: String) -> [Substring]? {
-    if rest == suffix { return [] }
-    guard rest.hasSuffix(".\(suffix)") else { return nil }
-    return rest.dropLast(suffix.count + 1).split(separator: ".", omittingEmptySubsequences: false)
+    // Bytes: a name may begin with a mark that would make one character with the dot before it.
+    let (bytes, end) = (rest.utf8, ".\(suffix)".utf8)
+    if bytes.elementsEqual(end.dropFirst()) { return [] }
+    guard bytes.suffix(end.count).elementsEqual(end) else { return nil }
+    return bytes.dropLast(end.count).split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+      .map { Substring($0) }
   }
 }
 

@@ -148,6 +148,25 @@ struct Alarm: RemoteEvent, Equatable {
     #expect(receiver.counts.unheard == 1)
   }
 
+  @Test("a name may begin with a mark that combines with what is before it")
+  func combiningNames() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (Plant(.default), Plant(.default))
+    let sender = try await NATSBridge.to(server, on: EventCentral())
+    let receiver = try await NATSBridge.to(server, on: EventCentral())
+    let name = "\u{301}a"
+    let node = EventNode(parent: here.hall1, name: name)
+    let twin = EventNode(parent: there.hall1, name: name)
+    twin.addHandler(.onRaise) { [log = there.log] (event: Alarm) in log.append("twin \(event.level)") }
+    try sender.mount(here.root, at: "plant", carrying: [Alarm.self])
+    try receiver.mount(there.root, at: "plant", carrying: [Alarm.self])
+    try await receiver.settle()
+    node.raise(event: Alarm(level: 1))
+    #expect(await sender.drain())
+    await receiver.drain()
+    #expect(there.log.entries == ["twin 1", "hall1 1", "plant 1"])
+  }
+
   @Test("the last reference of a bridge may go in a handler that it has called (D7, D9)")
   func endsInside() async throws {
     let server = try ServerProcess()
