@@ -71,10 +71,20 @@ extension NATSBridge {
   }
 
   /// Subscribes to a subject. `handle` is called on a thread of the client, one call at a time.
+  ///
+  /// - Parameter undo: Takes back what was done before, if this throws.
   func receive(
-    _ subject: String, _ group: String?, _ handle: @escaping @Sendable (OpaquePointer) -> Void
+    _ subject: String, _ group: String?, or undo: () -> Void = {}, _ handle: @escaping @Sendable (OpaquePointer) -> Void
   ) throws(NATSBridgeError) -> RemoteRegistration {
-    let inlet = Inlet(handle)
+    do throws(NATSBridgeError) { return try receive(subject, group, Inlet(handle)) } catch {
+      undo()
+      throw error
+    }
+  }
+
+  private func receive(
+    _ subject: String, _ group: String?, _ inlet: Inlet
+  ) throws(NATSBridgeError) -> RemoteRegistration {
     var subscription: OpaquePointer?
     let status =
       group.map {

@@ -38,7 +38,8 @@ extension NATSBridge {
     let entries = types.map { TreeEntry($0, node, prefix, self) }
     let place = WeakNode(node)
     let (counters, prefixLength) = (counters, prefix.utf8.count + 1)
-    let incoming = try receive("\(prefix).>", nil) { message in
+    let undo = { for entry in entries { entry.end() } }
+    let incoming = try receive("\(prefix).>", nil, or: undo) { message in
       let subject = natsMsg_GetSubject(message).map { String(cString: $0) } ?? ""
       let rest = String(subject.utf8.dropFirst(prefixLength)) ?? ""
       for entry in entries {

@@ -167,6 +167,17 @@ struct Alarm: RemoteEvent, Equatable {
     #expect(there.log.entries == ["twin 1", "hall1 1", "plant 1"])
   }
 
+  @Test("a mount that throws leaves no handlers at the node")
+  func failedMount() async throws {
+    let server = try ServerProcess()
+    let plant = Plant(.default)
+    let bridge = try await NATSBridge.to(server, on: EventCentral())
+    let before = plant.root.diagram()
+    bridge.close()
+    #expect(throws: NATSBridgeError.self) { try bridge.mount(plant.root, at: "plant", carrying: [Alarm.self]) }
+    #expect(plant.root.diagram() == before)
+  }
+
   @Test("the last reference of a bridge may go in a handler that it has called (D7, D9)")
   func endsInside() async throws {
     let server = try ServerProcess()
