@@ -187,10 +187,12 @@ final class Link: @unchecked Sendable {
 
   /// Has a reply sent, after those before it, by a queue of the link's: who hands something to the client waits for the
   /// thread of the client that writes, as long as the network takes.
-  func enqueue(_ send: @escaping @Sendable (Link) -> Void) {
+  ///
+  /// - Parameter isAwaited: Whether somebody waits for it, more than for the client's millisecond.
+  func enqueue(isAwaited: Bool = true, _ send: @escaping @Sendable (Link) -> Void) {
     replies.async { [self] in
       send(self)
-      flushSoon()
+      if isAwaited { flushSoon() }
     }
   }
 
