@@ -27,6 +27,9 @@ extension NATSBridge {
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.
   ///
+  /// A request that is made while the server is away leaves when that is back, also after its requester gave up. Its
+  /// priority holds on this machine: on the other one requests are normal.
+  ///
   /// **Threads**: requests are encoded and given to the client in a task, one at a time, which waits while the network
   /// takes nothing, up to three heartbeats; answers are decoded on a thread of the client.
   @discardableResult
