@@ -132,7 +132,7 @@ final class Outlet<E: RemoteEvent>: Sendable {
 
 /// The most bytes of a message's subjects together. Servers take a line of 4,096 (`max_control_line`), which has some
 /// numbers as well, and turn away for good whoever sends a longer one.
-private let longestSubjects = 4000
+let longestSubjects = 4000
 
 /// A message of the client's, which copies everything. Nil if it is too long for any server.
 ///

@@ -76,7 +76,12 @@ extension NATSBridge {
   func receive(
     _ subject: String, _ group: String?, or undo: () -> Void = {}, _ handle: @escaping @Sendable (OpaquePointer) -> Void
   ) throws(NATSBridgeError) -> RemoteRegistration {
-    do throws(NATSBridgeError) { return try receive(subject, group, Inlet(handle)) } catch {
+    do throws(NATSBridgeError) {
+      guard subject.utf8.count + (group?.utf8.count ?? 0) <= longestSubjects else {
+        throw NATSBridgeError(.other, "A subject and a group have at most \(longestSubjects) bytes together.")
+      }
+      return try receive(subject, group, Inlet(handle))
+    } catch {
       undo()
       throw error
     }

@@ -165,6 +165,10 @@ struct Price: Codable, Sendable, Equatable {
     #expect(throws: NATSBridgeError.self) {
       try answering.answerRequests(PriceQuery.self, with: Price.self, group: "two words")
     }
+    // The server would end the connection for good.
+    #expect(throws: NATSBridgeError.self) {
+      try answering.answerRequests(PriceQuery.self, with: Price.self, group: String(repeating: "x", count: 5000))
+    }
     try answering.answerRequests(PriceQuery.self, with: Price.self, group: "words")
     try await answering.settle()
     try asking.forwardRequests(PriceQuery.self, expecting: Price.self)
