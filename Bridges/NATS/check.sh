@@ -37,5 +37,5 @@ fi
 DEMO_BUILD="${flags[*]}" ./demo.sh 4
 
 SANITIZE_PACKAGE=Bridges/NATS \
-  SANITIZE_ARGUMENTS="--traits default --filter Coordinator|Request|Tree|Loss|PublishSubscribe|Spent|Header|Malice|Version --skip many|hundred|UnderKills|OfStream" \
+  SANITIZE_ARGUMENTS="--traits default --filter Coordinator|Request|Tree|Loss|Outbox|PublishSubscribe|Spent|Header|Malice|Version --skip many|hundred|UnderKills|OfStream" \
   ../../scripts/sanitize.sh thread

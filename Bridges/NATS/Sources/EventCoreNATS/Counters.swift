@@ -15,11 +15,12 @@ extension NATSBridge {
     public var sent = 0
     /// Their coding threw an error.
     public var unencodable = 0
-    /// Longer than the server takes.
+    /// Longer than the server or the stream takes, or below a path that is.
     public var tooLarge = 0
-    /// Waited in the outbox when the bridge ended, or until it was too late for a parent coordinator to answer.
+    /// Waited in the outbox when the bridge ended, or their type was not published any more, or until it was too late
+    /// for a parent coordinator to answer.
     public var unsent = 0
-    /// What came to the outbox, and what its overflow policy did.
+    /// What came to the outbox, and what its overflow policy did. Events of a batch that is not full wait as well.
     public var outbox: EventMailboxStatistics
 
     /// Events that came, and messages that are none.

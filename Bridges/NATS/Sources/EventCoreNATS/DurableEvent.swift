@@ -86,9 +86,10 @@ public final class NATSDelivery: Sendable, Codable, Equatable {
     answer("+TERM")
   }
 
-  /// If it is lost, the server delivers the event again.
+  /// If it is lost, the server delivers the event again. Any thread, also at the end of an event inside a dispatch, so
+  /// that it waits for nobody (D5).
   private func answer(_ word: String) {
     guard let subject, let link else { return }
-    natsConnection_PublishString(link.connection, subject, word)
+    link.enqueue(isAwaited: false) { natsConnection_PublishString($0.connection, subject, word) }
   }
 }

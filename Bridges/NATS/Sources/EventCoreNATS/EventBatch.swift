@@ -4,6 +4,7 @@
 import CNATS
 import EventCore
 import Foundation
+import Synchronization
 
 /// Several events in one message: a header, `EventCore-Batch`, with their number, and a body in which each is preceded
 /// by its length in four bytes, the lowest first.
@@ -29,7 +30,7 @@ enum EventBatch {
   }
 }
 
-/// The batch that a bridge is filling. On the bridge's thread; after the thread's end on that which drains.
+/// The batch that a bridge is filling. On the bridge's thread; after the thread's end on the one that drains.
 final class OpenBatch: @unchecked Sendable {
   // One thread at a time uses it: the bridge's, and the one that drains only after that has ended, which orders the two.
 
@@ -51,10 +52,13 @@ final class OpenBatch: @unchecked Sendable {
     var kind: Kind?
     var line = ""
     var body: [UInt8] = []
-    var count = 0
     /// How many events wait for certain: so many did when it was asked for, less those that came since.
     var waiting = 0
   }
+
+  /// How many events it has. Written as the class says; relaxed: who reads it counts.
+  private let events = Atomic<Int>(0)
+  var count: Int { events.load(ordering: .relaxed) }
 
   init(_ link: Link, _ counters: Counters) {
     (self.link, self.counters) = (link, counters)
@@ -69,10 +73,10 @@ final class OpenBatch: @unchecked Sendable {
     _ event: Data, _ kind: Kind, atMost limit: Int, _ line: () -> String, to open: inout Contents
   ) {
     if kind != open.kind || open.body.count + event.count + 4 > EventBatch.longest { send(&open) }
-    if open.count == 0 { (open.kind, open.line) = (kind, line()) }
+    if count == 0 { (open.kind, open.line) = (kind, line()) }
     EventBatch.append(event, to: &open.body)
-    open.count += 1
-    if open.count >= limit { send(&open) }
+    events.store(count + 1, ordering: .relaxed)
+    if count >= limit { send(&open) }
   }
 
   /// Sends what is there unless other events wait, behind the one that came last. How many do is asked for when those
@@ -93,10 +97,10 @@ final class OpenBatch: @unchecked Sendable {
   private func send(_ open: inout Contents) {
     guard let kind = open.kind else { return }
     let message = open.body.withUnsafeBytes { makeMessage(kind.subject, open.line, $0, kind.fields) }
-    let count = open.count
+    let count = count
     open.kind = nil
     open.body.removeAll(keepingCapacity: true)
-    open.count = 0
+    events.store(0, ordering: .relaxed)
     // Not nil: a batch is shorter than the longest message.
     guard let message else { return }
     defer { SpentMessages.shared.add(message) }
@@ -108,7 +112,8 @@ final class OpenBatch: @unchecked Sendable {
 extension Link {
   /// Hands a message to the client, which copies it.
   static let publish: @Sendable (OpaquePointer, Link) -> natsStatus = { message, link in
-    natsConnection_PublishMsg(link.connection, message)
+    link.notePlain()
+    return natsConnection_PublishMsg(link.connection, message)
   }
 }
 
@@ -127,7 +132,7 @@ func transmit(
     case NATS_MAX_PAYLOAD: counters.tooLarge.add(events)
     case NATS_CONNECTION_CLOSED, NATS_DRAINING: counters.unsent.add(events)
     default:
-      // The connection has broken, which the link is about to know; or the stream is not there again yet.
+      // The connection has broken, which the link is about to know; or the stream is not there again yet, or is full.
       link.awaitChange(within: .milliseconds(10))
       continue
     }

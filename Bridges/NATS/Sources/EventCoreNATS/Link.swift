@@ -33,6 +33,8 @@ final class Link: @unchecked Sendable {
   private let isFlushing = Atomic<Bool>(false)
   private let flushes = DispatchQueue(label: "NATSBridge.flushes", qos: .userInitiated)
   private let replies = DispatchQueue(label: "NATSBridge.replies", qos: .userInitiated)
+  /// Whether the client was ever given what nobody would send again. Relaxed: who reads it waits for the senders first.
+  private let hasPlain = Atomic<Bool>(false)
 
   init(_ central: EventCentral, _ options: NATSBridge.Options) {
     sendsAtOnce = options.sendsAtOnce
@@ -87,11 +89,15 @@ final class Link: @unchecked Sendable {
           }, opaque), "tell"),
         (natsOptions_SetMaxPendingMsgs(clientOptions, Int32(min(max(options.inbox, 1), 2_000_000))), "bound the inbox"),
         (natsOptions_SetPingInterval(clientOptions, options.heartbeat.milliseconds), "set the heartbeat"),
-        (natsOptions_SetMaxPingsOut(clientOptions, 2), "set the heartbeat"),
-        (natsOptions_SetTimeout(clientOptions, options.connectTimeout.milliseconds), "set the time to connect"),
+        // It counts as gone at the fourth heartbeat without an answer, and the first may be due right after it went.
+        (natsOptions_SetMaxPingsOut(clientOptions, 3), "set the heartbeat"),
+        // The client takes both for the 32 bits of `poll`.
+        (natsOptions_SetTimeout(clientOptions, min(options.connectTimeout.milliseconds, .longestPoll)),
+          "set the time to connect"),
         (natsOptions_SetSendAsap(clientOptions, options.sendsAtOnce), "send at once"),
-        // A server that takes nothing counts as gone.
-        (natsOptions_SetWriteDeadline(clientOptions, 2 * options.heartbeat.milliseconds), "set the time to write"),
+        // A server that takes nothing counts as gone, as one that says nothing.
+        (natsOptions_SetWriteDeadline(clientOptions, min(3 * options.heartbeat.milliseconds, .longestPoll)),
+          "set the time to write"),
         (natsOptions_SetRetryOnFailedConnect(
           clientOptions, options.waitsForServer, { _, link in Link.of(link).change(to: .connected) }, opaque),
           "wait for the server"),
@@ -181,45 +187,96 @@ final class Link: @unchecked Sendable {
 
   /// Has a reply sent, after those before it, by a queue of the link's: who hands something to the client waits for the
   /// thread of the client that writes, as long as the network takes.
-  func enqueue(_ send: @escaping @Sendable (Link) -> Void) {
+  ///
+  /// - Parameter isAwaited: Whether somebody waits for it, more than for the client's millisecond.
+  func enqueue(isAwaited: Bool = true, _ send: @escaping @Sendable (Link) -> Void) {
     replies.async { [self] in
       send(self)
-      flushSoon()
+      if isAwaited { flushSoon() }
     }
   }
 
   /// Returns when the client has the replies. Blocks.
   func finishReplies() { replies.sync {} }
 
+  /// Says that the client has something that nobody sends again if the connection breaks.
+  func notePlain() { hasPlain.store(true, ordering: .relaxed) }
+
+  /// Waits until the server has read all that this connection has sent. On a thread that `blocking` has made, once: the
+  /// client keeps the last error of each thread.
+  func flush(within milliseconds: Int64) -> natsStatus {
+    var status = natsConnection_FlushTimeout(connection, milliseconds)
+    guard status == NATS_OK else { return status }
+    // The client (3.4.1) says so as well if it could not write its question, and then has left the thread an error.
+    nats_GetLastError(&status)
+    guard status == NATS_OK else { return status }
+    // What its own thread could not write is lost, too.
+    var text: UnsafePointer<CChar>?
+    status = natsConnection_GetLastError(connection, &text)
+    // These are of what comes, or of one subject, and say nothing of what was written.
+    return [NATS_SLOW_CONSUMER, NATS_MISMATCH, NATS_NOT_PERMITTED].contains(status) ? NATS_OK : status
+  }
+
+  /// How often the client has connected again. Waits for the thread that writes.
+  private var reconnects: UInt64 {
+    var statistics: OpaquePointer?
+    natsStatistics_Create(&statistics)
+    defer { natsStatistics_Destroy(statistics) }
+    natsConnection_GetStats(connection, statistics)
+    var reconnects: UInt64 = 0
+    natsStatistics_GetCounts(statistics, nil, nil, nil, nil, &reconnects)
+    return reconnects
+  }
+
+  /// The number of the connection that is there, or of the next one.
+  var generation: UInt64 {
+    // In this order: if it comes back in between, it seems to have broken, and not the other way round.
+    let reconnects = reconnects
+    return reconnects + (natsConnection_Status(connection) == NATS_CONN_STATUS_CONNECTED ? 0 : 1)
+  }
+
+  /// Whether something may be lost that was sent over a connection since a certain one. The client's own count, since
+  /// it tells of a break on a thread of its own, at some time.
+  func mayHaveLost(since generation: UInt64) -> Bool {
+    hasPlain.load(ordering: .relaxed) && reconnects > generation
+  }
+
   var isConnected: Bool { condition.withLock { phase == .connected } }
 
-  /// Waits until there is a connection. False if there will be none: closed, or the time is over.
+  /// Waits until there is a connection. False if the time is over, or there will be none.
   func awaitConnection() -> Bool {
     condition.withLock {
-      while phase == .new || phase == .broken {
-        guard let limit else {
-          condition.wait()
-          continue
-        }
-        guard limit > Date(), condition.wait(until: limit) else { return false }
+      while true {
+        // First: a stream may refuse an event for ever, with the connection there.
+        if let limit, limit <= Date() { return false }
+        guard phase == .new || phase == .broken else { return phase == .connected }
+        if let limit { _ = condition.wait(until: limit) } else { condition.wait() }
       }
-      return phase == .connected
     }
+  }
+
+  /// So many milliseconds, or those that are left until the limit.
+  func timeLeft(atMost most: Int64) -> Int64 {
+    guard let limit = condition.withLock({ limit }) else { return most }
+    return limit.milliseconds(atMost: most)
   }
 
   /// Waits until the connection breaks, comes back or ends, or the time is over. It is for those whom the server has
   /// refused something that it may not refuse later, of which it tells nobody.
   func awaitChange(within limit: Duration) {
-    condition.withLock { _ = condition.wait(until: Date(timeIntervalSinceNow: Double(limit.milliseconds) / 1000)) }
+    condition.withLock { _ = condition.wait(until: Date(after: limit)) }
   }
 
-  /// Sends nothing more from some time on, unless there is a connection.
+  /// Sends nothing more from some time on.
   func setLimit(_ limit: Date) {
     condition.withLock {
       self.limit = limit
       condition.broadcast()
     }
   }
+
+  /// Whether this side has ended the connection.
+  var hasEnded: Bool { condition.withLock { isClosing } }
 
   /// Ends the connection. What the client has not written yet is lost.
   func close() {
@@ -235,9 +292,28 @@ final class Link: @unchecked Sendable {
 }
 
 extension Duration {
-  /// At least 1, since the client takes 0 for its default.
+  /// A hundred years: as good as for ever, and the client's nanoseconds and `Date` have room for it.
+  private static let longest = Duration.seconds(100 * 365 * 86_400)
+
+  /// At most a hundred years, so that it can be added to a time.
+  var bounded: Duration { min(self, .longest) }
+
+  /// At least 1, since the client takes 0 for its default, and at most a hundred years.
   var milliseconds: Int64 {
-    let (seconds, attoseconds) = components
+    let (seconds, attoseconds) = bounded.components
     return max(1, Int64(clamping: Int128(seconds) * 1000 + Int128(attoseconds) / 1_000_000_000_000_000))
   }
+}
+
+extension Date {
+  init(after limit: Duration) { self.init(timeIntervalSinceNow: Double(limit.milliseconds) / 1000) }
+
+  /// How many are left until then: at least 1, since the client takes 0 for its default.
+  func milliseconds(atMost most: Int64 = .max) -> Int64 {
+    min(most, Int64(max(1, timeIntervalSinceNow * 1000)))
+  }
+}
+
+extension Int64 {
+  fileprivate static let longestPoll = Int64(Int32.max)
 }

@@ -45,7 +45,8 @@ extension NATSBridge {
   ///
   /// As ``publish(_:batch:)``, but an event leaves the outbox only when the server has stored it. If the connection
   /// breaks meanwhile it is sent once more, under the same number, by which the stream knows it for two minutes: it is
-  /// stored once. So events go one at a time, each in a round trip.
+  /// stored once. So events go one at a time, each in a round trip, and while the stream is gone or full, all that is
+  /// published waits behind the first of them. One that is longer than the stream takes is ``Counts/tooLarge``.
   ///
   /// - Parameters:
   ///   - type: The exact type of event. Either this or ``publish(_:batch:)``.
@@ -213,7 +214,7 @@ private final class StreamPublisher: @unchecked Sendable {
     return "\(prefix).\(number)"
   }
 
-  /// Returns when the stream has stored the message, or did not within some time.
+  /// Returns when the stream has stored the message, or does not take it, or did not within some time.
   func store(_ message: OpaquePointer, _ number: String) -> natsStatus {
     if streams == nil {
       let status = natsConnection_JetStream(&streams, link.connection, nil)
@@ -221,13 +222,17 @@ private final class StreamPublisher: @unchecked Sendable {
     }
     var options = jsPubOptions()
     jsPubOptions_Init(&options)
-    options.MaxWait = 2000
-    return number.withCString { number in
+    options.MaxWait = link.timeLeft(atMost: 2000)
+    var refusal = jsErrCode(0)
+    let status = number.withCString { number in
       stream.withCString { stream in
         options.MsgId = number
         options.ExpectStream = stream
-        return js_PublishMsg(nil, streams, message, &options, nil)
+        return js_PublishMsg(nil, streams, message, &options, &refusal)
       }
     }
+    // The message, or its header, is longer than the stream takes: it would say so for ever.
+    let isTooLarge = refusal == JSStreamMessageExceedsMaximumErr || refusal.rawValue == 10_097
+    return isTooLarge ? NATS_MAX_PAYLOAD : status
   }
 }

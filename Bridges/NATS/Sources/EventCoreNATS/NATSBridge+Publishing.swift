@@ -130,6 +130,10 @@ final class Outlet<E: RemoteEvent>: Sendable {
   }
 }
 
+/// The most bytes of a message's subjects together. Servers take a line of 4,096 (`max_control_line`), which has some
+/// numbers as well, and turn away for good whoever sends a longer one.
+let longestSubjects = 4000
+
 /// A message of the client's, which copies everything. Nil if it is too long for any server.
 ///
 /// - Parameter fields: Other headers: what the central carries.
@@ -137,7 +141,8 @@ func makeMessage(
   _ subject: String, _ header: String, _ body: UnsafeRawBufferPointer, _ fields: [String: String],
   reply: String? = nil
 ) -> OpaquePointer? {
-  guard body.count <= Int(Int32.max) else { return nil }
+  let subjects = subject.utf8.count + (reply?.utf8.count ?? 0)
+  guard body.count <= Int(Int32.max), subjects <= longestSubjects else { return nil }
   var message: OpaquePointer?
   func make(_ reply: UnsafePointer<CChar>?) -> natsStatus {
     subject.withCString {
@@ -189,9 +194,10 @@ func wallClock() -> Int64 {
 
 /// Traps unless events can be sent under a subject.
 func checkSubject(_ subject: String, of what: @autoclosure () -> String) {
-  let words = subject.split(separator: ".", omittingEmptySubsequences: false)
+  // Not characters: the server sees a dot also before a mark that would combine with it.
+  let words = subject.unicodeScalars.split(separator: ".", omittingEmptySubsequences: false)
   let isValid = words.allSatisfy { word in
-    !word.isEmpty && word.allSatisfy { !$0.isWhitespace && $0 != "*" && $0 != ">" && $0 != "\0" }
+    !word.isEmpty && word.allSatisfy { !$0.properties.isWhitespace && $0 != "*" && $0 != ">" && $0 != "\0" }
   }
   guard !isValid else { return }
   fatalError(

@@ -27,8 +27,11 @@ extension NATSBridge {
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.
   ///
+  /// A request that is made while the server is away leaves when that is back, also after its requester gave up. Its
+  /// priority holds on this machine: on the other one requests are normal.
+  ///
   /// **Threads**: requests are encoded and given to the client in a task, one at a time, which waits while the network
-  /// takes nothing, up to two heartbeats; answers are decoded on a thread of the client.
+  /// takes nothing, up to three heartbeats; answers are decoded on a thread of the client.
   @discardableResult
   public func forwardRequests<Query: RemoteEvent, Answer: Codable & Sendable>(
     _ query: Query.Type, expecting answer: Answer.Type, coding: RemoteCoding<Answer> = .json,
@@ -36,9 +39,9 @@ extension NATSBridge {
   ) throws(NATSBridgeError) -> RemoteRegistration {
     // Traps unless it is one.
     _ = EventConcurrency.concurrent(concurrency)
-    claim(Query.self, Answer.self, .forwarded)
+    let giveBack = claim(Query.self, Answer.self, .forwarded)
     let requests = PendingRequests(within: limit)
-    let replies = try receive(requests.pattern, nil) { requests.takeReply($0) }
+    let replies = try receive(requests.pattern, nil, or: giveBack) { requests.takeReply($0) }
     let outlet = RequestOutlet(Query.self, self, requests)
     let room = Room(for: concurrency)
     let handle = central.answerLater(Query.self, with: Answer.self) { query, give in
@@ -50,13 +53,8 @@ extension NATSBridge {
       // The next one is taken when it can be sent.
       await room.hasRoom()
     }
-    let claims = claims
     return keep(
-      RemoteRegistration(
-        [
-          { handle.remove() }, { replies.remove() }, { requests.end() },
-          { claims.withLock { _ = $0.removeValue(forKey: Claim(Query.self, Answer.self)) } },
-        ], of: self))
+      RemoteRegistration([{ handle.remove() }, { replies.remove() }, { requests.end() }, giveBack], of: self))
   }
 
   /// Answers requests of other machines with the answerers of this one.
@@ -83,11 +81,11 @@ extension NATSBridge {
     _ query: Query.Type, with answer: Answer.Type, coding: RemoteCoding<Answer> = .json, group: String = "answerers",
     within limit: Duration = .seconds(30), concurrency: Int = 256
   ) throws(NATSBridgeError) -> RemoteRegistration {
-    claim(Query.self, Answer.self, .answered)
+    let giveBack = claim(Query.self, Answer.self, .answered)
     let reader = Reader(Query.self, self)
     let (link, central, counters) = (link, central, counters)
     let pending = Pending<Data>(within: limit)
-    let subscription = try receive(requestSubject(Query.self), group) { message in
+    let subscription = try receive(requestSubject(Query.self), group, or: giveBack) { message in
       // What is no query was counted. Nobody is told: another group may answer it.
       guard let (query, origin) = reader.read(message) else { return }
       // Nobody could get the answer.
@@ -112,19 +110,16 @@ extension NATSBridge {
         }
       }
     }
-    let claims = claims
-    return keep(
-      RemoteRegistration(
-        [
-          { subscription.remove() }, { pending.end() },
-          { claims.withLock { _ = $0.removeValue(forKey: Claim(Query.self, Answer.self)) } },
-        ], of: self))
+    return keep(RemoteRegistration([{ subscription.remove() }, { pending.end() }, giveBack], of: self))
   }
 
-  private func claim<Query: RemoteEvent, Answer>(_ query: Query.Type, _ answer: Answer.Type, _ use: Claim.Use) {
-    let claim = Claim(Query.self, Answer.self)
+  /// - Returns: Gives the claim back.
+  private func claim<Query: RemoteEvent, Answer>(
+    _ query: Query.Type, _ answer: Answer.Type, _ use: Claim.Use
+  ) -> @Sendable () -> Void {
+    let (claims, claim) = (claims, Claim(Query.self, Answer.self))
     let other = claims.withLock { $0.updateValue(use, forKey: claim) }
-    guard let other else { return }
+    guard let other else { return { claims.withLock { _ = $0.removeValue(forKey: claim) } } }
     fatalError(
       """
       A bridge either forwards the requests of a kind or answers them, once, and those of \(Query.self) for \

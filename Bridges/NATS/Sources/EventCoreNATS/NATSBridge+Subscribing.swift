@@ -64,18 +64,32 @@ extension NATSBridge {
   public func settle(within limit: Duration = .seconds(10)) async throws(NATSBridgeError) {
     let result = await blocking { [link] in
       Result { () throws(NATSBridgeError) in
-        let status = natsConnection_FlushTimeout(link.connection, limit.milliseconds)
-        try NATSBridgeError.check(status, "reach the server within \(limit)")
+        try NATSBridgeError.check(link.flush(within: limit.milliseconds), "reach the server within \(limit)")
       }
     }
     try result.get()
   }
 
   /// Subscribes to a subject. `handle` is called on a thread of the client, one call at a time.
+  ///
+  /// - Parameter undo: Takes back what was done before, if this throws.
   func receive(
-    _ subject: String, _ group: String?, _ handle: @escaping @Sendable (OpaquePointer) -> Void
+    _ subject: String, _ group: String?, or undo: () -> Void = {}, _ handle: @escaping @Sendable (OpaquePointer) -> Void
   ) throws(NATSBridgeError) -> RemoteRegistration {
-    let inlet = Inlet(handle)
+    do throws(NATSBridgeError) {
+      guard subject.utf8.count + (group?.utf8.count ?? 0) <= longestSubjects else {
+        throw NATSBridgeError(.other, "A subject and a group have at most \(longestSubjects) bytes together.")
+      }
+      return try receive(subject, group, Inlet(handle))
+    } catch {
+      undo()
+      throw error
+    }
+  }
+
+  private func receive(
+    _ subject: String, _ group: String?, _ inlet: Inlet
+  ) throws(NATSBridgeError) -> RemoteRegistration {
     var subscription: OpaquePointer?
     let status =
       group.map {

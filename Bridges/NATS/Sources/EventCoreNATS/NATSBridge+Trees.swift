@@ -18,7 +18,8 @@ extension NATSBridge {
   /// of the nodes down to the one that raised it, and the event's own subject. One that is consumed below stays here.
   /// What comes in is raised at the node with the same names, and does not go out again, neither do events of the same
   /// type that handlers raise at the same node before that returns. Without such a node it is counted as
-  /// ``Counts/unheard``; of several nodes with one name the first one gets it.
+  /// ``Counts/unheard``; of several nodes with one name the first one gets it. One whose path has more than some 4,000
+  /// bytes is counted as ``Counts/tooLarge`` where it is raised.
   ///
   /// - Parameters:
   ///   - node: Not retained: the registration ends with it.
@@ -37,7 +38,8 @@ extension NATSBridge {
     let entries = types.map { TreeEntry($0, node, prefix, self) }
     let place = WeakNode(node)
     let (counters, prefixLength) = (counters, prefix.utf8.count + 1)
-    let incoming = try receive("\(prefix).>", nil) { message in
+    let undo = { for entry in entries { entry.end() } }
+    let incoming = try receive("\(prefix).>", nil, or: undo) { message in
       let subject = natsMsg_GetSubject(message).map { String(cString: $0) } ?? ""
       let rest = String(subject.utf8.dropFirst(prefixLength)) ?? ""
       for entry in entries {
@@ -87,9 +89,12 @@ private struct TreeEntry: Sendable {
 
   /// The names of the nodes in what follows the prefix of a subject; nil if that is of another type.
   func words(of rest: String) -> [Substring]? {
-    if rest == suffix { return [] }
-    guard rest.hasSuffix(".\(suffix)") else { return nil }
-    return rest.dropLast(suffix.count + 1).split(separator: ".", omittingEmptySubsequences: false)
+    // Bytes: a name may begin with a mark that would make one character with the dot before it.
+    let (bytes, end) = (rest.utf8, ".\(suffix)".utf8)
+    if bytes.elementsEqual(end.dropFirst()) { return [] }
+    guard bytes.suffix(end.count).elementsEqual(end) else { return nil }
+    return bytes.dropLast(end.count).split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+      .map { Substring($0) }
   }
 }
 

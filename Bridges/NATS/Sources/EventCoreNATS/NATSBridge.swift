@@ -40,7 +40,7 @@ public final class NATSBridge: Sendable {
     /// Whether to write each message at once. Otherwise the client gathers what comes within a millisecond, which is
     /// the faster the more events there are, and the slower for a single one. Requests and answers do not wait for it,
     /// and those of a bridge that sends at once save a thread: an answerer writes its answer itself, and waits if the
-    /// network takes nothing, for up to two heartbeats.
+    /// network takes nothing, for up to three heartbeats.
     public var sendsAtOnce = false
     /// How to come back after the connection broke.
     public var reconnecting = Reconnecting()
@@ -48,7 +48,7 @@ public final class NATSBridge: Sendable {
     public var waitsForServer = false
     /// How long one attempt to connect may take.
     public var connectTimeout = Duration.seconds(2)
-    /// How often to look whether a silent server is still there. It counts as gone after three times of that.
+    /// How often to look whether a silent server is still there. It counts as gone after three to four times of that.
     public var heartbeat = Duration.seconds(5)
 
     public init() {}
@@ -80,6 +80,7 @@ public final class NATSBridge: Sendable {
   /// Which requests it forwards or answers.
   let claims = Locked<[Claim: Claim.Use]>([:])
   private let registrations = Locked<[ObjectIdentifier: RemoteRegistration]>([:])
+  private let draining = Locked<Task<Bool, Never>?>(nil)
 
   /// Connects.
   ///
@@ -115,42 +116,60 @@ public final class NATSBridge: Sendable {
   /// What became of the events so far.
   public var counts: Counts {
     let overrun = registrations.withLock { $0.values.reduce(0) { $0 + $1.overrun } }
-    return counters.counts(thread.mailboxStatistics, overrun: overrun)
+    var counts = counters.counts(thread.mailboxStatistics, overrun: overrun)
+    // Freed at its end, or skipped, since the callback that would have sent them had ended.
+    let statistics = thread.statistics
+    counts.unsent += Int(statistics.cancelled + statistics.skipped)
+    if link.hasEnded { counts.unsent += batch.count } else { counts.outbox.waiting += batch.count }
+    return counts
   }
 
   /// Ends the bridge: sends what waits, dispatches what has come, and closes the connection.
   ///
   /// - Parameter limit: How long it may take. What is not sent by then is counted as ``Counts/unsent``.
-  /// - Returns: Whether everything that waited was sent, and the server has read it. What was under way when a
-  ///   connection broke earlier is not known, and what was ``Counts/unsent`` before does not count.
+  /// - Returns: Whether everything that waited was sent, and the server has read it. False as well if the connection
+  ///   broke meanwhile and what it had taken may be lost, unless that is stored. What was under way when a connection
+  ///   broke earlier is not known, and what was ``Counts/unsent`` before does not count.
+  ///
+  /// Of several calls the first one drains, within its limit; the others wait for it, and return the same.
   ///
   /// What is published after the call has begun, or arrives then, is not promised. Handlers that what arrives has
   /// called may still be running.
   @discardableResult
   public func drain(within limit: Duration = .seconds(30)) async -> Bool {
-    let deadline = Date(timeIntervalSinceNow: Double(limit.milliseconds) / 1000)
+    let task = draining.withLock { task in
+      let one = task ?? Task { await self.drain(until: Date(after: limit)) }
+      task = one
+      return one
+    }
+    return await task.value
+  }
+
+  private func drain(until deadline: Date) async -> Bool {
     link.setLimit(deadline)
     // What was too late before is not under way any more.
-    let unsent = counts.unsent
+    let unsent = counters.unsent.load(ordering: .relaxed)
     let all = registrations.withLock { Array($0.values) }
-    await blocking {
+    let generation = await blocking { [link] in
+      let generation = link.generation
       for registration in all { registration.drain(until: deadline) }
+      return generation
     }
-    await thread.drain()
-    // Of events that waited, the last may have lost their callback.
-    await blocking { [batch] in batch.send() }
-    let isRead = await blocking { [link] in
+    let hasHandledAll = await thread.drain()
+    await blocking { [batch, link] in
+      // Of events that waited, the last may have lost their callback.
+      batch.send()
       link.finishReplies()
-      // The server answers when it has read all that this connection has sent.
-      while link.awaitConnection() {
-        let left = Int64(max(1, deadline.timeIntervalSinceNow * 1000))
-        if natsConnection_FlushTimeout(link.connection, left) == NATS_OK { return true }
-        guard deadline > Date() else { return false }
-      }
-      return false
     }
+    var isRead = false
+    while !isRead, await blocking({ [link] in link.awaitConnection() }) {
+      isRead = await blocking { [link] in link.flush(within: deadline.milliseconds()) == NATS_OK }
+      // It has broken, which the link is about to know.
+      if !isRead { await blocking { [link] in link.awaitChange(within: .milliseconds(10)) } }
+    }
+    let isLost = await blocking { [link] in link.mayHaveLost(since: generation) }
     end()
-    return isRead && counts.unsent == unsent
+    return hasHandledAll && isRead && !isLost && counters.unsent.load(ordering: .relaxed) == unsent
   }
 
   /// Ends the bridge at once. What waits in the outbox is lost, and so is what the client has not written yet.

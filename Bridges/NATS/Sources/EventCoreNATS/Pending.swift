@@ -29,7 +29,7 @@ final class Pending<Outcome: Sendable>: Sendable {
   /// - Parameter done: Gets the outcome, or why there is none, on any thread, once.
   /// - Returns: By which `finish` knows it. Nil if it has ended.
   func begin(_ done: @escaping Done) -> UInt64? {
-    let deadline = ContinuousClock.now + limit
+    let deadline = ContinuousClock.now + limit.bounded
     let number = state.withLock { state -> UInt64? in
       guard !state.hasEnded else { return nil }
       let number = state.next

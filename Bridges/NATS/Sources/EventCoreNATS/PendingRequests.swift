@@ -63,6 +63,7 @@ extension Link {
   }
 
   private func write(_ body: Data, to subject: String) {
+    notePlain()
     let status = subject.withCString { subject in
       body.withUnsafeBytes { natsConnection_Publish(connection, subject, $0.baseAddress, Int32(clamping: $0.count)) }
     }
@@ -83,6 +84,7 @@ extension Link {
 
   private func send(_ subject: String, header: StaticString, _ line: String) {
     enqueue { link in
+      link.notePlain()
       var message: OpaquePointer?
       guard natsMsg_Create(&message, subject, nil, nil, 0) == NATS_OK else { return }
       defer { message.map(SpentMessages.shared.add) }

@@ -56,9 +56,8 @@ public final class RemoteRegistration: Sendable {
   /// Asks the server for nothing more, and returns when what it has sent was dispatched, or the time is over.
   func drain(until deadline: Date) {
     guard case .inward(let subscription, _) = kind, isActive else { return }
-    let left = Int64(max(1, deadline.timeIntervalSinceNow * 1000))
     _ = overrun
-    guard natsSubscription_DrainTimeout(subscription, left) == NATS_OK else { return }
+    guard natsSubscription_DrainTimeout(subscription, deadline.milliseconds()) == NATS_OK else { return }
     // Again and again, since the client tells nothing of a subscription that has ended.
     while natsSubscription_WaitForDrainCompletion(subscription, 10) == NATS_TIMEOUT, deadline > Date() { _ = overrun }
   }

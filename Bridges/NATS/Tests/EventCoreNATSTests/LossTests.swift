@@ -2,9 +2,10 @@
 // Copyright the EventCore authors
 
 import EventCore
-import EventCoreNATS
 import Foundation
 import Testing
+
+@testable import EventCoreNATS
 
 struct Order: DurableEvent, Equatable {
   static let subject = "tests.order"
@@ -259,6 +260,33 @@ struct Order: DurableEvent, Equatable {
     #expect(log.count == 100)
   }
 
+  @Test("a partition that ends in the third heartbeat loses nothing, also if the network has long been full")
+  func partitionOfFullNetwork() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let changes = Log<NATSStatus.Change>()
+    NATSStatus.addListener(nil, { status in changes.append(status.change) }, executeOn: .listenerThread, on: here)
+    let sender = try await NATSBridge.to(server, on: here) { $0.heartbeat = .seconds(1) }
+    let receiver = try await NATSBridge.to(server, on: there)
+    let log = Log<Int>()
+    Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    sender.publish(Reading.self)
+    server.freeze()
+    let frozen = ContinuousClock.now
+    // More than the system keeps of a connection.
+    let text = String(repeating: "x", count: 500_000)
+    for number in 0..<50 { Reading(number: number, text: text).queue(on: here) }
+    #expect(await eventually { ContinuousClock.now > frozen + .milliseconds(2300) })
+    #expect(sender.counts.sent < 50)
+    server.thaw()
+    #expect(await log.entries(atLeast: 50) == Array(0..<50))
+    #expect(await sender.drain())
+    #expect(!changes.entries.contains(.disconnected))
+    await receiver.drain()
+  }
+
   @Test("a partition that is longer counts as a server that is away")
   func longPartition() async throws {
     let server = try ServerProcess()
@@ -448,6 +476,75 @@ struct Order: DurableEvent, Equatable {
     #expect(await sender.drain())
     await receiver.drain()
     #expect(log.count == 3)
+  }
+
+  @Test("the end of a durable event waits for no network (D5)")
+  func endOfEvent() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    try await bridge.makeStream("ORDERS", of: [Order.self])
+    let kept = Locked<[Order]>([])
+    let log = Log<Int>()
+    Order.addListener(
+      nil,
+      { event in
+        guard event.delivery != nil else { return }
+        kept.withLock { $0.append(event) }
+        log.append(event.number)
+      }, executeOn: .listenerThread, on: world)
+    try await bridge.durable(Order.self, stream: "ORDERS", as: "test")
+    try await bridge.publish(Order.self, stream: "ORDERS")
+    bridge.publish(Reading.self)
+    Order(number: 1).queue(on: world)
+    #expect(await log.entries(atLeast: 1) == [1])
+    server.freeze()
+    let text = String(repeating: "x", count: 500_000)
+    for number in 0..<50 { Reading(number: number, text: text).queue(on: world) }
+    // The client's thread that writes has its lock now, until the server takes something.
+    var (sent, since) = (-1, ContinuousClock.now)
+    #expect(
+      await eventually {
+        let now = bridge.counts.sent
+        if now != sent { (sent, since) = (now, ContinuousClock.now) }
+        return ContinuousClock.now - since > .milliseconds(200)
+      })
+    let begin = ContinuousClock.now
+    kept.withLock { $0 = [] }
+    #expect(ContinuousClock.now - begin < .seconds(3))
+    server.thaw()
+    #expect(await bridge.drain())
+  }
+
+  @Test("what was handled before a drain or a close does not come again", arguments: [false, true])
+  func lastAnswers(drains: Bool) async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (here, there) = (EventCentral(), EventCentral())
+    let sender = try await NATSBridge.to(server, on: here)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    var options = NATSBridge.DurableOptions()
+    options.patience = .milliseconds(200)
+    let receiver = try await NATSBridge.to(server, on: there)
+    let thread = EventThread(on: there)
+    let log = Log<Int>()
+    thread.addEventCallback { (event: Order) in log.append(event.number) }
+    try await receiver.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    for number in 0..<100 { Order(number: number).queue(on: here) }
+    #expect(await log.entries(atLeast: 100) == Array(0..<100))
+    #expect(await sender.drain())
+    // The last copies are gone.
+    await thread.drain()
+    if drains { #expect(await receiver.drain()) } else { receiver.close() }
+    let next = EventCentral()
+    let again = Log<Int>()
+    Order.addListener(nil, { event in again.append(event.number) }, executeOn: .listenerThread, on: next)
+    let other = try await NATSBridge.to(server, on: next)
+    try await other.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    let begin = ContinuousClock.now
+    #expect(await eventually { ContinuousClock.now > begin + .milliseconds(500) })
+    #expect(again.count == 0)
+    await other.drain()
   }
 
   @Test("a receiver that is too slow: the client drops, and both counts and status tell")

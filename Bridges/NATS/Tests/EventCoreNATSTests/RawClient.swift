@@ -40,4 +40,12 @@ final class RawClient: @unchecked Sendable {
   }
 
   func flush() { _ = natsConnection_FlushTimeout(connection, 60_000) }
+
+  /// What no bridge does with streams.
+  func withStreams(_ body: (OpaquePointer) -> natsStatus) throws {
+    var streams: OpaquePointer?
+    natsConnection_JetStream(&streams, connection, nil)
+    defer { jsCtx_Destroy(streams) }
+    guard let streams, body(streams) == NATS_OK else { throw CocoaError(.featureUnsupported) }
+  }
 }

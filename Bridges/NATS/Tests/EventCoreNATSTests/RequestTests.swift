@@ -155,6 +155,31 @@ struct Price: Codable, Sendable, Equatable {
     answering.close()
   }
 
+  @Test("a call that throws can be made again, as it should have been")
+  func corrected() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let asking = try await NATSBridge.to(server, on: here)
+    let answering = try await NATSBridge.to(server, on: there)
+    PriceQuery.answer(on: there) { query in Price(cents: query.id) }
+    #expect(throws: NATSBridgeError.self) {
+      try answering.answerRequests(PriceQuery.self, with: Price.self, group: "two words")
+    }
+    // The server would end the connection for good.
+    #expect(throws: NATSBridgeError.self) {
+      try answering.answerRequests(PriceQuery.self, with: Price.self, group: String(repeating: "x", count: 5000))
+    }
+    try answering.answerRequests(PriceQuery.self, with: Price.self, group: "words")
+    try await answering.settle()
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self)
+    #expect(try await here.request(PriceQuery(id: 3), expecting: Price.self) == Price(cents: 3))
+    asking.close()
+    answering.close()
+    for _ in 0..<2 {
+      #expect(throws: NATSBridgeError.self) { try asking.forwardRequests(PriceQuery.self, expecting: Price.self) }
+    }
+  }
+
   @Test("of a group of machines one answers each request")
   func groups() async throws {
     let server = try ServerProcess()

@@ -91,7 +91,7 @@ final class ServerProcess: Sendable {
   func stop() {
     process.withLock {
       guard let running = $0 else { return }
-      kill(running, SIGCONT)
+      // Also while it is frozen: one that ran on for a moment could still read, and answer.
       kill(running, SIGKILL)
       waitpid(running, nil, 0)
       $0 = nil

@@ -125,6 +125,59 @@ struct Alarm: RemoteEvent, Equatable {
     #expect(sender.counts.sent == 3)
   }
 
+  @Test("a path that is longer than the server takes is counted, and the bridge goes on")
+  func longPath() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (Plant(.default), Plant(.default))
+    let sender = try await NATSBridge.to(server, on: EventCentral())
+    let receiver = try await NATSBridge.to(server, on: EventCentral())
+    let long = EventNode(parent: here.root, name: String(repeating: " ", count: 1400))
+    // Another one that the server just takes.
+    let short = EventNode(parent: here.root, name: String(repeating: " ", count: 1325))
+    try sender.mount(here.root, at: "plant", carrying: [Alarm.self])
+    try receiver.mount(there.root, at: "plant", carrying: [Alarm.self])
+    try await receiver.settle()
+    long.raise(event: Alarm(level: 1))
+    short.raise(event: Alarm(level: 2))
+    here.hall1.raise(event: Alarm(level: 3))
+    #expect(await there.log.entries(atLeast: 2) == ["hall1 3", "plant 3"])
+    #expect(sender.isConnected)
+    #expect(await sender.drain())
+    await receiver.drain()
+    #expect(sender.counts.tooLarge == 1 && sender.counts.sent == 2)
+    #expect(receiver.counts.unheard == 1)
+  }
+
+  @Test("a name may begin with a mark that combines with what is before it")
+  func combiningNames() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (Plant(.default), Plant(.default))
+    let sender = try await NATSBridge.to(server, on: EventCentral())
+    let receiver = try await NATSBridge.to(server, on: EventCentral())
+    let name = "\u{301}a"
+    let node = EventNode(parent: here.hall1, name: name)
+    let twin = EventNode(parent: there.hall1, name: name)
+    twin.addHandler(.onRaise) { [log = there.log] (event: Alarm) in log.append("twin \(event.level)") }
+    try sender.mount(here.root, at: "plant", carrying: [Alarm.self])
+    try receiver.mount(there.root, at: "plant", carrying: [Alarm.self])
+    try await receiver.settle()
+    node.raise(event: Alarm(level: 1))
+    #expect(await sender.drain())
+    await receiver.drain()
+    #expect(there.log.entries == ["twin 1", "hall1 1", "plant 1"])
+  }
+
+  @Test("a mount that throws leaves no handlers at the node")
+  func failedMount() async throws {
+    let server = try ServerProcess()
+    let plant = Plant(.default)
+    let bridge = try await NATSBridge.to(server, on: EventCentral())
+    let before = plant.root.diagram()
+    bridge.close()
+    #expect(throws: NATSBridgeError.self) { try bridge.mount(plant.root, at: "plant", carrying: [Alarm.self]) }
+    #expect(plant.root.diagram() == before)
+  }
+
   @Test("the last reference of a bridge may go in a handler that it has called (D7, D9)")
   func endsInside() async throws {
     let server = try ServerProcess()
