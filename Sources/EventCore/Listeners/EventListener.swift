@@ -167,7 +167,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more. A
   ///   sequence whose task takes nothing from it keeps a drain waiting.
   ///
-  /// **Threads**: any task or actor. A listener that awaits the drain of its own place delays it until the deadline.
+  /// **Threads**: any task or actor. A listener that awaits the drain of its own place delays it until the deadline, also
+  /// after it has removed itself.
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let isDrained = await contexts.drained(until: deadline == .distantFuture ? nil : deadline.uptimeNanoseconds)
