@@ -208,7 +208,7 @@ private struct RequestOutlet<Query: RemoteEvent>: Sendable {
         makeMessage(subject, line, $0, central.carriedFields, reply: requests.subject(of: number))
       }
       defer { message.map(SpentMessages.shared.add) }
-      let status = message.map { natsConnection_PublishMsg(link.connection, $0) } ?? NATS_MAX_PAYLOAD
+      let status = message.map { Link.publish($0, link) } ?? NATS_MAX_PAYLOAD
       link.flushSoon()
       try NATSBridgeError.check(status, "send a request")
     } catch {
