@@ -82,6 +82,26 @@ void thread_ended_by_its_handler()
 	expect(router.dispatch(event{ 2 }) == EVC_OK && mailbox.pump() != EVC_OK, "D10: its mailbox has closed");
 }
 
+/* Destroyed after the thread's function has returned. */
+thread_local std::unique_ptr<eventcore::thread> own;
+
+void thread_ended_by_its_own_data()
+{
+	eventcore::router router;
+	eventcore::mailbox mailbox;
+	std::promise<void> kept;
+	std::unique_ptr<eventcore::thread> thread;
+	auto subscription = router.subscribe<event>(mailbox, [&](const event &) {
+		own = std::move(thread);
+		kept.set_value();
+	});
+
+	thread = std::make_unique<eventcore::thread>(mailbox);
+	expect(router.dispatch(event{ 1 }) == EVC_OK, "the event was dispatched");
+	expect(kept.get_future().wait_for(std::chrono::seconds(60)) == std::future_status::ready, "the thread has itself");
+	mailbox.close();
+}
+
 } // namespace
 
 int main()
@@ -91,5 +111,8 @@ int main()
 	for (int i = 0; i < 20; i++)
 		thread_ended_by_its_handler();
 	expect(shuts_down(), "D9: everything was given back by a thread that its handler has ended");
+	for (int i = 0; i < 20; i++)
+		thread_ended_by_its_own_data();
+	expect(shuts_down(), "D9: everything was given back by a thread that ended with its own data");
 	std::puts("lifetimes: ok");
 }

@@ -121,29 +121,34 @@ static struct evc_mailbox *mailbox_of_unbounded(struct evc_sink *sink)
 	return evc_container_of(sink, struct evc_bound, unbounded)->owner;
 }
 
+static void set_exempt(const struct evc_chain *chain, uint8_t mark)
+{
+	struct evc_envelope *envelope = chain->first;
+
+	for (uint32_t i = 0; i < chain->count; i++, envelope = evc_slot_next(envelope))
+		envelope->flags = (uint8_t)((envelope->flags & ~EVC_ENVELOPE_EXEMPT) | mark);
+}
+
 static enum evc_status accept_unbounded(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	struct evc_mailbox *mailbox = mailbox_of_unbounded(sink);
-	struct evc_envelope *envelope;
 	enum evc_status status;
 
-	for (envelope = chain->first; envelope != NULL; envelope = evc_slot_next(envelope))
-		envelope->flags |= EVC_ENVELOPE_EXEMPT;
+	set_exempt(chain, EVC_ENVELOPE_EXEMPT);
 	status = evc_mailbox_accept(&mailbox->sink, chain);
-	if (evc_likely(status == EVC_OK))
-		return EVC_OK;
-	/* A balancer posts the chain to another mailbox, where it takes places. */
-	for (envelope = chain->first; envelope != NULL; envelope = evc_slot_next(envelope))
-		envelope->flags &= (uint8_t)~EVC_ENVELOPE_EXEMPT;
+	if (evc_unlikely(status != EVC_OK))
+		/* A balancer posts the chain to another mailbox, where it takes places. */
+		set_exempt(chain, 0);
 	return status;
 }
 
 struct evc_sink *evc_mailbox_way_in(struct evc_mailbox *mailbox, const struct evc_chain *chain)
 {
 	struct evc_sink *unbounded = &mailbox->bound->unbounded;
+	struct evc_envelope *envelope = chain->first;
 	uint32_t exempt = 0;
 
-	for (struct evc_envelope *envelope = chain->first; envelope != NULL; envelope = evc_slot_next(envelope))
+	for (uint32_t i = 0; i < chain->count; i++, envelope = evc_slot_next(envelope))
 		exempt += envelope->subscription->sink == unbounded;
 	if (exempt == 0)
 		return &mailbox->sink;

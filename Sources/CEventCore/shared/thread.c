@@ -33,10 +33,21 @@ static bool is_second(struct evc_thread *thread)
 	return atomic_exchange_explicit(&thread->is_left, true, memory_order_acq_rel);
 }
 
+/* On the thread itself, which nobody joins by name. */
+static void free_unjoined(struct evc_thread *thread)
+{
+	pthread_t last;
+
+	/* User code. */
+	evc_mailbox_release(thread->mailbox);
+	last = evc_last_thread_become();
+	evc_deallocate(thread, sizeof(*thread), _Alignof(struct evc_thread));
+	evc_last_thread_join(last);
+}
+
 static void *run(void *opaque)
 {
 	struct evc_thread *thread = opaque;
-	pthread_t last;
 
 	/* On Apple's systems only the thread itself can set its name. */
 	if (thread->name[0] != '\0') {
@@ -50,13 +61,8 @@ static void *run(void *opaque)
 		(void)evc_worker_run_claimed(thread->worker);
 	else
 		(void)evc_mailbox_run_claimed(thread->mailbox);
-	if (!is_second(thread))
-		return NULL;
-	/* User code. */
-	evc_mailbox_release(thread->mailbox);
-	last = evc_last_thread_become();
-	evc_deallocate(thread, sizeof(*thread), _Alignof(struct evc_thread));
-	evc_last_thread_join(last);
+	if (is_second(thread))
+		free_unjoined(thread);
 	return NULL;
 }
 
@@ -201,6 +207,13 @@ enum evc_status evc_thread_detach(struct evc_thread *thread)
 {
 	if (thread == NULL || thread->worker != NULL)
 		return EVC_INVALID_ARGUMENT;
-	return is_second(thread) ? evc_thread_join(thread) : EVC_OK;
+	if (!is_second(thread))
+		return EVC_OK;
+	/* In a destructor of the thread's own data, which runs after `run`. */
+	if (pthread_equal(thread->handle, pthread_self())) {
+		free_unjoined(thread);
+		return EVC_OK;
+	}
+	return evc_thread_join(thread);
 }
 #endif
