@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Copyright the EventCore authors
 #
-# The tests in their short form: `core` is the C suite under ThreadSanitizer, under AddressSanitizer, and, with the layout
-# that the latter does not have, under UndefinedBehaviorSanitizer; `thread` and `address` (with leaks) are all others.
+# The tests in their short form: `core` is the C suite under ThreadSanitizer, under AddressSanitizer, and, in full and with
+# the layout that the latter does not have, under UndefinedBehaviorSanitizer; `thread` and `address` (with leaks) are all
+# others.
 # Each has a build folder of its own. Nothing is suppressed but three leaks and a race that are not ours and are named
 # below.
 #
@@ -49,15 +50,14 @@ run() { # NAME EXTRA...
     --skip CEventCoreTests "$@" "${more[@]}"
 }
 
-# The C suite, which waits more than it works: three at a time. Without optimisation it takes its short form, as it does
-# under the other two.
+# The C suite, which waits more than it works: three at a time.
 core() {
   local runtime suite status=0
   # The toolchain's ThreadSanitizer refers to libdispatch.
   runtime=$(dirname "$(readlink -f "$(command -v swift)")")/../lib/swift/linux
   mkdir -p .build-core
   local -A flags=([thread]="-O1 -fsanitize=thread -L$runtime -ldispatch -lBlocksRuntime -Wl,-rpath,$runtime"
-    [address]="-O1 -fsanitize=address,undefined" [undefined]="-O0 -fsanitize=undefined") processes=()
+    [address]="-O1 -fsanitize=address,undefined" [undefined]="-O1 -fsanitize=undefined") processes=()
   for suite in "${!flags[@]}"; do
     clang -std=gnu11 -g -fno-sanitize-recover=undefined -fuse-ld=lld \
       -Iinclude -ISources/CEventCore -ITests/CEventCoreSuite/include \
