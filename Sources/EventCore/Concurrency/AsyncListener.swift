@@ -16,6 +16,10 @@ final class AsyncListener: EventListenerHandling, Sendable {
     var waiters: [Latch] = []
     /// The listener's task, while as many calls run as may.
     var sleeper: UnsafeContinuation<Void, Never>?
+
+    /// Whether no call runs, and none begins any more. Drains wait for that, and not for the end of the task: a
+    /// deterministic central does not run it.
+    var isOver: Bool { isRemoved && running == 0 }
   }
   private let state = Guarded(State())
   private let mailbox: SequenceMailbox
@@ -93,16 +97,18 @@ final class AsyncListener: EventListenerHandling, Sendable {
     } else {
       await begin(body, event)
     }
-    let (waiters, sleeper) = state.withLock { state in
+    let (waiters, sleeper, isOver) = state.withLock { state in
       if let task { state.callers.remove(task) }
       state.running -= 1
       defer {
         state.sleeper = nil
         if state.running == 0 { state.waiters = [] }
       }
-      return (state.running == 0 ? state.waiters : [], state.sleeper)
+      return (state.running == 0 ? state.waiters : [], state.sleeper, state.isOver)
     }
     sleeper?.resume()
+    // Before the waiters, who may begin a drain.
+    if isOver { calls.open() }
     for waiter in waiters { waiter.open() }
   }
 
@@ -150,12 +156,11 @@ final class AsyncListener: EventListenerHandling, Sendable {
   @usableFromInline
   @discardableResult
   func remove() -> Bool {
-    let isIdle = state.withLock { state in
+    let isOver = state.withLock { state in
       state.isRemoved = true
-      return state.running == 0
+      return state.isOver
     }
-    // No call begins any more. Not at the end of the task, for which the drain of a deterministic central does not wait.
-    if isIdle { calls.open() }
+    if isOver { calls.open() }
     return mailbox.end()
   }
 

@@ -151,10 +151,12 @@ final class ConsumerPump: @unchecked Sendable {
     }
     let result = consumer.takeOne()
     switch result {
-    case .more: break
+    case .more:
+      // Nobody else answers those who wait for a handler, here and below: the next take may never come. As for the order,
+      // see `endIfClosing`.
+      if isClosing.load(ordering: .sequentiallyConsistent) { consumer.control() }
     case .dry:
       isDriving = false
-      // Nobody else answers those who wait for a handler.
       consumer.control()
       handBack(.running, as: .idle)
     case .ended:

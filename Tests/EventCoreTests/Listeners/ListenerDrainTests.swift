@@ -108,6 +108,25 @@ struct ListenerDrainTests {
     }
   }
 
+  @Test("a deterministic drain is true when the last call of a removed listener has returned", arguments: cores)
+  func removedThenDrained(core: EventCentral.Core) async {
+    for _ in 0..<1_000 {
+      let world = EventCentral(deterministic: 1, core: core)
+      let (entered, leave) = (Gate(), Gate())
+      let handle = Hit.addListener(nil, concurrency: .serial, on: world) { _ async in
+        entered.open()
+        await offThePool { leave.pass() }
+      }
+      Hit().queue(on: world)
+      await offThePool { entered.pass() }
+      handle.remove()
+      async let isRemoved = handle.removed()
+      leave.open()
+      _ = await isRemoved
+      #expect(await world.drain())
+    }
+  }
+
   @Test("a drain does not wait for a sequence that was ended, whose loop goes on", arguments: cores)
   func endedSequence(core: EventCentral.Core) async {
     let world = EventCentral(core: core)
