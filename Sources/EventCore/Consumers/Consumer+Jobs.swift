@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 extension Consumer {
   /// Runs a closure as one of the consumer's events, queued with normal priority. False if the consumer is
   /// closed; the closure has been released then. Any thread.
@@ -59,6 +61,7 @@ extension Consumer {
       key: actions.key, size: actions.size, deliver: actions.deliver, deliverDirectly: actions.deliverDirectly,
       drop: { [weak self] payload in
         let event = payload.assumingMemoryBound(to: ConsumerJob.self).move()
+        self?.droppedJobs.add(1, ordering: .relaxed)
         guard case .executor(let job, let fromTask) = event else { return }
         require(
           self != nil,

@@ -36,6 +36,8 @@ final class Consumer: @unchecked Sendable {
   /// Whether the handler for jobs is registered; then there are `jobs`, too.
   let hasJobHandler = Guarded(false)
   let jobs = LazyReference<ConsumerJobs>()
+  /// Jobs that ended without being run. Relaxed: a statistic.
+  let droppedJobs = Atomic<UInt64>(0)
   /// What tasks prefer, to run where the handlers run. Written before others know the consumer.
   var taskExecutor: UnownedTaskExecutor?
   /// The number of the consumer's thread, unique among running threads; 0 before the start, and while

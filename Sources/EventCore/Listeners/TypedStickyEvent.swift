@@ -58,6 +58,9 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
     var generation: UInt32 = 0
     /// Written by the consumer's thread. Relaxed: another thread that misses it posts a job too many.
     let wasCalled = Atomic<Bool>(false)
+    /// Whether a job waits, so that there is one at most while the consumer does not run. Its exchange and the job's, which
+    /// pair with each other, order what one thread has put and the other then reads.
+    let isDue = Atomic<Bool>(false)
     /// The consumer's thread only: the number of the last greeting's event, the time of one that may come as any other,
     /// and whether a greeting calls the handler.
     var number: UInt64 = 0
@@ -241,7 +244,10 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
   }
 
   private func greet(_ newcomer: Newcomer) {
+    guard !newcomer.isDue.exchange(true, ordering: .acquiringAndReleasing) else { return }
     let job = ConsumerJob.closure { [self] in
+      // Before it reads: what comes after the reading makes another job.
+      _ = newcomer.isDue.exchange(false, ordering: .acquiringAndReleasing)
       guard
         newcomer.isNew, let kept = newest(), kept.generation < newcomer.generation, kept.number > newcomer.number,
         let handler = newcomer.handler, let receiver = newcomer.receiver
@@ -256,7 +262,9 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
       if kept.number > newcomer.before, consumer.basis.clock == nil { newcomer.passed = kept.time }
     }
     // In the last lane, so that events of the type that wait come first, and make this superfluous.
-    dispatch(job, lane: Lane(.queue, .lowest), through: newcomer.direct)
+    guard dispatch(job, lane: Lane(.queue, .lowest), through: newcomer.direct) == 0 else { return }
+    // It was refused: relaxed, since there is no job.
+    newcomer.isDue.store(false, ordering: .relaxed)
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 /// What a pool has done so far, and what each of its threads is doing.
 public struct EventPoolStatistics: Sendable, Equatable {
   /// The threads that take events, in the order of their indices, followed by those that are being
@@ -139,8 +141,9 @@ struct PoolPast {
   private mutating func settle() {
     unsettled.removeAll { member, consumer in
       let statistics = consumer.statistics
-      let accounted =
-        member.load.done + consumer.mailbox.supersededCount + statistics.cancelled
+      // A job is promised as it begins.
+      let lost = statistics.cancelled - consumer.droppedJobs.load(ordering: .relaxed)
+      let accounted = member.load.done + consumer.mailbox.supersededCount + lost
       let isSettled = member.load.promised == accounted
       if isSettled {
         settled = settled + statistics

@@ -27,7 +27,7 @@ final class CentralClock: Sendable {
       return
     }
     let origin = clock.now
-    read = { later(start, by: origin.duration(to: clock.now)) }
+    read = { clockTime(later(start, by: origin.duration(to: clock.now))) }
     set = { time, body in
       let deadline = origin.advanced(by: .wholeNanoseconds(time - min(time, start)))
       let task = Task {

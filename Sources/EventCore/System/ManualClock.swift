@@ -86,13 +86,14 @@ public final class ManualClock: Clock {
     while !isDone {
       // Releasing: pairs with `nanoseconds`, for whoever sees the new time. A store would undo what another thread adds.
       (isDone, now) = time.weakCompareExchange(
-        expected: now, desired: later(now, by: duration), ordering: .acquiringAndReleasing)
+        expected: now, desired: clockTime(later(now, by: duration)), ordering: .acquiringAndReleasing)
     }
     ring()
   }
 
   /// The same, to a time. If another thread has moved it further meanwhile, it stays there.
   package func advance(to nanoseconds: UInt64) {
+    let nanoseconds = clockTime(nanoseconds)
     var (now, isDone) = (self.nanoseconds, false)
     // Not by `Atomic.max`, which compares times from 2^63 on as negative ones (Swift 6.3.1).
     while !isDone, now < nanoseconds {
@@ -155,6 +156,9 @@ func later(_ nanoseconds: UInt64, by duration: Duration) -> UInt64 {
   let (time, isBeyond) = nanoseconds.addingReportingOverflow(duration.wholeNanoseconds)
   return isBeyond ? .max : time
 }
+
+/// What a clock shows at most, so that the time which never comes is never reached.
+func clockTime(_ nanoseconds: UInt64) -> UInt64 { min(nanoseconds, .max - 1) }
 
 extension Duration {
   /// Any number of nanoseconds, which need not be an `Int64`.

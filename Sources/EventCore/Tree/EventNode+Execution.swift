@@ -102,6 +102,8 @@ extension EventNode {
     let consumes = mode.contains(.consumeEvent)
     let handler = ChoosingTreeHandler<E>(delivery: target.delivery) { context in
       let event = context.event
+      // So that a removal before the call begins is seen (D6).
+      context.register(handle)
       guard target.delivery.handOver(handle, { body(event) }) else { return nil }
       return consumes ? .consume : .continue
     }

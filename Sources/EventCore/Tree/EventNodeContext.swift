@@ -35,6 +35,10 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
     self.registration = registration
   }
 
+  /// Tells the handle of the handler, which may be called before that is registered.
+  @usableFromInline
+  func register(_ handle: EventNodeHandle) { handle.register(registration) }
+
   private var here: UnsafeMutableRawPointer { source.core.node(of: registration) }
 
   /// The node that raised the event, or that propagates it.

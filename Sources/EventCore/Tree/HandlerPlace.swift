@@ -26,7 +26,10 @@ struct HandlerPlace {
       raised on another one: raise it there, or make the class Sendable.
       """
     }
-    if let actor {
+    if actor is MainActor {
+      // `preconditionIsolated` prints its message as garbage on Linux (Swift 6.3.1).
+      require(MainQueue.isCurrent, sentence("actor"))
+    } else if let actor {
       actor.preconditionIsolated(sentence("actor"))
     } else {
       require(!isActor && currentThreadNumber() == thread, sentence(isActor ? "actor" : "thread"))

@@ -259,6 +259,26 @@ struct StickyEventTests {
     thread.cancel()
   }
 
+  @Test("A place that does not run has one greeting for each newcomer, however often others read", arguments: cores)
+  func placeThatRests(core: EventCentral.Core) {
+    let (central, log) = (EventCentral(core: core), Log<Int>())
+    State.keepNewest(on: central)
+    let pump = EventPump(on: central, mailbox: .bounded(4, whenFull: .dropOldest))
+    pump.addEventCallback({ (state: State) in log.append(state.number) }, interestedIn: .latestOnly)
+    pump.addEventCallback { (_: State) in }
+    for number in 1...1_000 {
+      State(number: number).queue(on: central)
+      #expect(State.newest(on: central)?.number == number)
+    }
+    #expect(pump.eventCount <= 7)
+    pump.run()
+    #expect(log.entries == [1_000])
+    // A newcomer whose greeting was due before the newest event gets that.
+    pump.addEventCallback { (state: State) in log.append(state.number) }
+    pump.run()
+    #expect(log.entries == [1_000, 1_000])
+  }
+
   @Test("D12: a maximum age of nothing traps and says what to do")
   func noAge() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

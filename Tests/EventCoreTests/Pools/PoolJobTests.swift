@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import EventCore
 import EventCoreTestSupport
 import Testing
+
+@testable import EventCore
 
 @Suite("Pools: jobs on their threads")
 struct PoolJobTests {
@@ -57,5 +58,26 @@ struct PoolJobTests {
     #expect(await jobs.pool.drain())
     #expect(jobs.log.entries.map(\.number).sorted() == Array(0..<4))
     #expect(jobs.log.entries.filter { $0.thread == 1 }.map(\.number) == [1, 3])
+  }
+
+  @Test("D9: a thread that is cancelled while a job waits is forgotten by its pool", arguments: cores)
+  func dropped(core: EventCentral.Core) async {
+    let jobs = JobPool(core, 1)
+    let held = jobs.holdAll()
+    weak var consumer: Consumer?
+    do {
+      let thread = jobs.pool.withThreads { $0[0] }
+      consumer = thread.consumer
+      #expect(thread.consumer.post {})
+      thread.cancel()
+    }
+    held.forEach { $0.letGo() }
+    #expect(
+      await yieldUntil {
+        _ = jobs.pool.statistics
+        return consumer == nil
+      })
+    #expect(jobs.pool.statistics.cancelled == 1)
+    await jobs.pool.drain()
   }
 }

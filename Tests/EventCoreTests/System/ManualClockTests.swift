@@ -110,6 +110,21 @@ struct ManualClockTests {
     #expect(start.duration(to: clock.now) == .nanoseconds(200_000))
   }
 
+  @Test("a clock that has reached its end has not reached the time that never comes", arguments: cores)
+  func end(core: EventCentral.Core) {
+    struct Ping: Eventable {}
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock)
+    let never = Ping().scheduleQueue(at: .distantFuture, on: central)
+    let ticks = Ping().scheduleQueue(every: .seconds(1), on: central)
+    clock.advance(by: .seconds(Int64.max))
+    clock.advance(to: .max)
+    #expect(never.state == .waiting)
+    #expect(waitUntil { ticks.dispatches == 1 })
+    #expect(never.cancel() && ticks.cancel())
+    #expect(central.scheduleStatistics.pending == 0)
+  }
+
   @Test("D12: a clock that is to go back traps")
   func back() async {
     await #expect(processExitsWith: .failure) { ManualClock().advance(by: .nanoseconds(-1)) }

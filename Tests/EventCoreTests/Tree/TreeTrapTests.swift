@@ -55,6 +55,28 @@ struct TreeTrapTests {
     expectMessage(result, "A handler of Model, which is not Sendable, belongs to the thread on which it was added")
   }
 
+  @Test("a method of an object that is not Sendable, added on the MainActor, on a thread")
+  func ownerOffMainActor() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      final class Model { func onNote(_ note: Note) {} }
+      struct Kept: @unchecked Sendable {
+        // Nobody uses it elsewhere: it keeps the object alive.
+        let model: Model
+      }
+      let (node, thread) = (EventNode(), EventThread())
+      let model = await MainActor.run {
+        nonisolated(unsafe) let model = Model()
+        node.addHandler(owner: model, Model.onNote)
+        return Kept(model: model)
+      }
+      thread.addEventCallback { (_: Note) in node.propagate(event: Note()) }
+      Note().queue()
+      await thread.drain()
+      withExtendedLifetime(model) {}
+    }
+    expectMessage(result, "A handler of Model, which is not Sendable, belongs to the actor on which it was added")
+  }
+
   @Test("removeAndWait inside the handler itself, and in an event that it raises")
   func waitingForOneself() async {
     let lockFree = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
