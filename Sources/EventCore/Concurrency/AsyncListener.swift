@@ -181,7 +181,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
     return isFirst
   }
 
-  /// A latch that opens when no call is running; nil if none is.
+  /// A latch that opens when no call is running; nil if none is. After `remove()`.
   private func done(_ name: String) -> Latch? {
     let task = Self.currentTask
     require(
@@ -190,12 +190,15 @@ final class AsyncListener: EventListenerHandling, Sendable {
       \(name) waits until its handler is not running, and was called inside that handler, where it would wait for \
       itself: call remove().
       """)
-    return state.withLock { state in
+    let latch: Latch? = state.withLock { state in
       guard state.running > 0 else { return nil }
       let latch = Latch()
       state.waiters.append(latch)
       return latch
     }
+    // The last call may have returned, and not have opened them yet: who asks here may begin a drain next.
+    if latch == nil { calls.open() }
+    return latch
   }
 }
 
