@@ -60,7 +60,8 @@ final class Filler: @unchecked Sendable {
   }
 
   private var waiting: UInt64 {
-    // Read first, so that the difference is not negative: the other number only grows meanwhile.
+    // Read first, so that the difference is not negative: events are counted before they are dispatched, and acquired with
+    // the number of those that were handled.
     let handled = receiver.fillers
     return dispatched - handled
   }
@@ -77,9 +78,9 @@ final class Filler: @unchecked Sendable {
     guard left > 0 else { return false }
     let slice = min(left, Self.slice)
     let first = Self.burstSize - left
+    count.wrappingAdd(slice, ordering: .relaxed)
     (first..<first + slice).lazy.map { BurstEvent(number: UInt32($0)) }
       .queue(priority: .low, on: central)
-    count.wrappingAdd(slice, ordering: .relaxed)
     burstLeft.store(left - slice, ordering: .relaxed)
     return true
   }
@@ -92,7 +93,7 @@ final class Filler: @unchecked Sendable {
       held.wrappingAdd(load, ordering: .relaxed)
       return
     }
-    (0..<load).lazy.map { LoadEvent(number: $0) }.queue(priority: .lowest, on: central)
     count.wrappingAdd(load, ordering: .relaxed)
+    (0..<load).lazy.map { LoadEvent(number: $0) }.queue(priority: .lowest, on: central)
   }
 }

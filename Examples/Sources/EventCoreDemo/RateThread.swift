@@ -49,7 +49,7 @@ final class RateThread: EventThread, @unchecked Sendable {
   var dispatched: Int { accepted.load(ordering: .relaxed) }
 
   /// **Threads**: any.
-  var fillers: UInt64 { fillersHandled.load(ordering: .relaxed) }
+  var fillers: UInt64 { fillersHandled.load(ordering: .acquiring) }
 
   private func onProcessor(_ event: CPUTimeEvent, _ priority: EventPriority, _ time: DispatchTime) {
     meter.count(.processor, priority, time, (event.time, UInt64(event.index), event.busy, event.total))
@@ -119,6 +119,6 @@ final class RateThread: EventThread, @unchecked Sendable {
 
   private func countFiller() {
     // Only this thread writes. Relaxed: only the number is read.
-    fillersHandled.store(fillersHandled.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+    fillersHandled.store(fillersHandled.load(ordering: .relaxed) &+ 1, ordering: .releasing)
   }
 }

@@ -8,7 +8,8 @@ import Synchronization
 /// Shows the statistics of a central to other processes of the same user on this machine, by a socket in the file
 /// system. While nobody is connected the central is not observed.
 ///
-/// Released, it lets nobody else in, and ends those that are connected with their next frame.
+/// Released, it lets nobody else in, and ends those that are connected with their next frame. A client that reads
+/// nothing for five seconds is ended.
 public final class StatisticsServer: Sendable {
   private let central: EventCentral
   private let path: String
@@ -53,10 +54,14 @@ public final class StatisticsServer: Sendable {
     let thread = Thread {
       while true {
         let client = accept(listening, nil, nil)
-        if client < 0, errno == EINTR || errno == ECONNABORTED, !hasEnded.value.load(ordering: .acquiring) { continue }
-        guard client >= 0, !hasEnded.value.load(ordering: .acquiring) else {
+        guard !hasEnded.value.load(ordering: .acquiring) else {
           if client >= 0 { close(client) }
           break
+        }
+        guard client >= 0 else {
+          // Who connects waits meanwhile: the process may have no file descriptor left for a moment.
+          if errno != EINTR { Thread.sleep(forTimeInterval: 0.1) }
+          continue
         }
         let session = Thread {
           Self.serve(client, weakCentral, hasEnded, every: interval, slowerThan: slowerThan)
@@ -102,6 +107,13 @@ public final class StatisticsServer: Sendable {
     _ client: Int32, _ weakCentral: WeakCentral, _ hasEnded: Ended, every interval: Duration, slowerThan: Duration
   ) {
     defer { close(client) }
+    // A client that was stopped reads nothing; it may connect again.
+    var limit = timeval(tv_sec: 5, tv_usec: 0)
+    setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    #if canImport(Darwin)
+      var isSilent: Int32 = 1
+      setsockopt(client, SOL_SOCKET, SO_NOSIGPIPE, &isSilent, socklen_t(MemoryLayout<Int32>.size))
+    #endif
     let list = SlowList()
     guard
       let tokens = weakCentral.central.map({
@@ -110,11 +122,14 @@ public final class StatisticsServer: Sendable {
     else { return }
     defer { withExtendedLifetime(tokens) {} }
     let encoder = JSONEncoder()
-    while !hasEnded.value.load(ordering: .acquiring), let central = weakCentral.central {
-      let frame = Frame(
-        name: ProcessInfo.processInfo.processName, process: ProcessInfo.processInfo.processIdentifier,
-        time: central.now.uptimeNanoseconds, statistics: central.statistics, slow: list.take())
-      guard var line = try? encoder.encode(frame) else { return }
+    while !hasEnded.value.load(ordering: .acquiring) {
+      // The central is not kept while this writes and sleeps.
+      let frame = weakCentral.central.map {
+        Frame(
+          name: ProcessInfo.processInfo.processName, process: ProcessInfo.processInfo.processIdentifier,
+          time: $0.now.uptimeNanoseconds, statistics: $0.statistics, slow: list.take())
+      }
+      guard let frame, var line = try? encoder.encode(frame) else { return }
       line.append(UInt8(ascii: "\n"))
       guard write(line, to: client) else { return }
       Thread.sleep(forTimeInterval: interval / .seconds(1))
@@ -125,7 +140,7 @@ public final class StatisticsServer: Sendable {
     line.withUnsafeBytes { bytes in
       var written = 0
       while written < bytes.count {
-        // No signal if the other side has gone.
+        // No signal if the other side has gone; `serve` has said so to Darwin.
         #if canImport(Darwin)
           let flags: Int32 = 0
         #else

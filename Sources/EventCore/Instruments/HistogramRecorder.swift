@@ -38,7 +38,8 @@ final class HistogramRecorder: Sendable {
 
   /// What was recorded so far. Any thread.
   var histogram: EventHistogram {
-    let filled = (0..<HistogramLayout.count).lazy.compactMap { index -> (index: Int, count: UInt64)? in
+    // Before the bounds, the other way round than `record`.
+    let filled = (0..<HistogramLayout.count).compactMap { index -> (index: Int, count: UInt64)? in
       let count = self.counts[index].load(ordering: .relaxed)
       return count == 0 ? nil : (index, count)
     }

@@ -197,7 +197,9 @@ final class Instruments: Sendable {
   func remove(_ probe: ConsumerProbe, _ reading: () -> ReceiverReading) {
     guard probe.end() else { return }
     // Of one without probes as well, which has had jobs alone.
-    let last = probe.hasProbes || isObserved ? reading() : nil
+    var last = probe.hasProbes || isObserved ? reading() : nil
+    // A dispatch that still holds events for it frees them, and nobody would read that count.
+    last?.endWaiting()
     state.withLock { state in
       state.receivers[probe.number] = nil
       if let last { state.ended[probe.name] = state.ended[probe.name].map { $0 + last } ?? last }
@@ -313,6 +315,12 @@ struct ReceiverReading: Sendable {
   var skipped: UInt64 = 0
   var cancelled: UInt64 = 0
   var handled: [UInt: HandledReading] = [:]
+
+  /// Counts what waits as cancelled: its receiver has ended.
+  mutating func endWaiting() {
+    cancelled += UInt64(max(0, waiting))
+    waiting = 0
+  }
 
   static func + (lhs: Self, rhs: Self) -> Self {
     Self(

@@ -54,7 +54,7 @@ public final class EventTracing: Sendable {
   /// Ends the trace, and writes it as JSON, in the format of Chrome's trace events, which Perfetto opens.
   ///
   /// - Parameter write: Takes the text in parts, some kilobytes each.
-  /// - Returns: What was written; nothing the second time.
+  /// - Returns: What was written. A trace that was finished before has no slices any more, and is written without any.
   ///
   /// **Complexity**: O(slices), some microseconds each. What is dispatched or handled at the same moment may be
   /// missing.
@@ -67,7 +67,7 @@ public final class EventTracing: Sendable {
   /// Ends the trace, and writes it to a file, which is replaced if there is one.
   ///
   /// - Parameter path: The file's path.
-  /// - Returns: What was written; nothing the second time.
+  /// - Returns: What was written: no slices the second time.
   /// - Throws: ``FileError``. What was collected is lost then.
   @discardableResult
   public func finish(writingTo path: String) throws -> Summary {

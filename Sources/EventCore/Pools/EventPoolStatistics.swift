@@ -141,9 +141,9 @@ struct PoolPast {
   private mutating func settle() {
     unsettled.removeAll { member, consumer in
       let statistics = consumer.statistics
-      // A job is promised as it begins.
-      let lost = statistics.cancelled - consumer.droppedJobs.load(ordering: .relaxed)
-      let accounted = member.load.done + consumer.mailbox.supersededCount + lost
+      // A job is promised as it begins. One that is being dropped may count here first: then the sums differ, as they should.
+      let lost = statistics.cancelled &- consumer.droppedJobs.load(ordering: .relaxed)
+      let accounted = member.load.done + consumer.mailbox.supersededCount &+ lost
       let isSettled = member.load.promised == accounted
       if isSettled {
         settled = settled + statistics

@@ -23,7 +23,8 @@ import Dispatch
 /// ends with the object (D9). In an ``EventThread`` subclass the initialiser registers the property, and the
 /// closure runs on the thread. In other classes ``EventListening/registerListeners(isolation:)`` registers
 /// it, and the closure is called in the context of that call. With `executeOn:` the closure is called in the
-/// named place; then the closure and the class have to be `Sendable`.
+/// named place; then the closure and the class have to be `Sendable`. Such a handler of an ``EventThread`` subclass is a
+/// listener of the central's: `cancel()` and `drain(until:)` of the thread do not end it, and in a pool it traps.
 ///
 /// The projected value (`$onTemperature`) is the handle, once the property is registered.
 @propertyWrapper
@@ -140,6 +141,13 @@ extension EventMethod: AnyEventMethod {
     switch executeOn {
     case nil, .requesterThread: break
     default:
+      require(
+        thread.consumer.hooks.member == nil,
+        """
+        Each event of a pool comes to one of its threads, and the @EventMethod<\(Owner.self), \(Event.self)> of a \
+        \(type(of: thread)) in a pool names a place with executeOn, where each thread's property would hear every event: \
+        leave executeOn out, or register one listener beside the pool.
+        """)
       register(owner: thread, on: thread.central.listener, nil)
       return
     }

@@ -147,10 +147,11 @@ open class EventThread: EventListenable, @unchecked Sendable {
   }
 
   private func registerHandlers() {
-    registerEventListeners()
+    // The properties first, as EventDrivenSwift has it: callbacks of one type are called in this order.
     for method in eventMethods(of: self) {
       method.register(thread: self)
     }
+    registerEventListeners()
   }
 
   deinit {

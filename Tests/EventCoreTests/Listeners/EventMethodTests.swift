@@ -303,4 +303,40 @@ struct EventMethodTests {
     #expect(thread.drain())
     #expect(thread.log.entries == [-1])
   }
+
+  final class Both: EventThread, @unchecked Sendable {
+    // A constant of a Sendable type.
+    let log = Log<String>()
+
+    @EventMethod<Both, Ping>
+    var onPing = {
+      (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in
+      self.log.append("property")
+    }
+
+    override func registerEventListeners() {
+      addEventCallback { [log] (_: Ping) in log.append("callback") }
+    }
+  }
+
+  @Test("a thread's properties are called before its callbacks of the same type", arguments: cores)
+  func propertiesFirst(core: EventCentral.Core) {
+    let thread = Both(on: EventCentral(core: core))
+    thread.queueEvent(Ping(number: 1))
+    #expect(thread.drain())
+    #expect(thread.log.entries == ["property", "callback"])
+  }
+
+  final class Elsewhere: EventThread, @unchecked Sendable {
+    @EventMethod<Elsewhere, Ping>(executeOn: .listenerThread)
+    var onPing = { (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in }
+  }
+
+  @Test("D12: an event method with executeOn in a pool's thread traps")
+  func inPool() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPool<Elsewhere>(capacity: 2, on: EventCentral())
+    }
+    expectMessage(result, "Each event of a pool comes to one of its threads")
+  }
 }

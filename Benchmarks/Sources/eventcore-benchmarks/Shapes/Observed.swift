@@ -27,6 +27,7 @@ func observedCandidates(_ scale: Scale) -> [Candidate] {
     candidate(.statistics, .timing) { $0.observe(times: .all) },
     candidate(.tracing, .plain) { _ in nil },
     candidate(.tracing, .tracing100) { $0.startTracing(.every(100), limit: 100_000_000) },
-    candidate(.tracing, .tracing) { $0.startTracing(limit: 10_000_000) },
+    // Room for two slices of each event of at most ten runs: to lose one takes less time.
+    candidate(.tracing, .tracing) { $0.startTracing(limit: 20 * scale.events(.lockFree)) },
   ]
 }

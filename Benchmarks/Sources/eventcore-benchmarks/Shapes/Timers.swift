@@ -225,15 +225,15 @@ private final class Note: @unchecked Sendable {
   let semaphore = DispatchSemaphore(value: 0)
 }
 
-/// From the deadline to the dispatch, as the handler is told it.
+/// From the deadline to the handler, as for the others: through the mailbox of a thread.
 private func eventCoreLateness(
   _ core: EventCentral.Core, _ count: Int, _ samples: UnsafeMutablePointer<UInt64>
 ) {
   let central = EventCentral(core: core)
   let thread = EventThread(on: central)
   let note = Note()
-  thread.addEventCallback { (event: Event24, _: EventPriority, time: DispatchTime) in
-    note.late = time.uptimeNanoseconds - event.weight
+  thread.addEventCallback { (event: Event24) in
+    note.late = evb_now() - event.weight
     note.semaphore.signal()
   }
   for index in 0..<count {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import Dispatch
 import EventCore
+import Foundation
 import RawCore
 import Synchronization
 
@@ -61,16 +61,18 @@ private final class EventNodeChurn: ChurnTree {
   }
 }
 
-/// The plain tree, made fit for threads as one does: by one lock, held throughout a raise.
+/// The plain tree, made fit for threads as one does: by one lock, held throughout a raise. A mutex of the system's, since
+/// Swift's hands itself over at each unlock on Linux.
 private final class PlainChurn: ChurnTree, @unchecked Sendable {
   // The lock guards all of it.
-  private let lock = Mutex(())
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private var nodes = [PlainNode(parent: nil)]
   private let top = PlainNode(parent: nil)
   private let moving: PlainNode
   private var called = 0
 
   init() {
+    pthread_mutex_init(mutex, nil)
     moving = PlainNode(parent: top)
     for number in 1..<nodeCount { nodes.append(PlainNode(parent: nodes[(number - 1) / 2])) }
     for node in nodes + [moving] {
@@ -82,8 +84,19 @@ private final class PlainChurn: ChurnTree, @unchecked Sendable {
     }
   }
 
+  deinit {
+    pthread_mutex_destroy(mutex)
+    mutex.deallocate()
+  }
+
+  private func locked<Result>(_ body: () -> Result) -> Result {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return body()
+  }
+
   func raise(_ event: Event24) -> Int {
-    lock.withLock { _ in
+    locked {
       called = 0
       nodes[0].raise(event)
       return called
@@ -91,8 +104,8 @@ private final class PlainChurn: ChurnTree, @unchecked Sendable {
   }
 
   func move(to number: Int) {
-    lock.withLock { _ in top.attach(to: nodes[number]) }
-    lock.withLock { _ in top.detach() }
+    locked { top.attach(to: nodes[number]) }
+    locked { top.detach() }
   }
 }
 

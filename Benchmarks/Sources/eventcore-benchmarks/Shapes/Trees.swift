@@ -176,7 +176,7 @@ private final class PlainTree: BenchmarkTree {
   }
 
   func free() {
-    // From the end, which is the best case for an array of children.
+    // From the end, where a node of the plain tree finds itself at once among its siblings.
     while let node = nodes.popLast() { node.detach() }
   }
 }
@@ -249,8 +249,7 @@ private final class MakeTrial: Trial {
   private let frees: Bool
 
   init(_ type: any BenchmarkTree.Type, _ core: EventCentral.Core, nodes: Int, frees: Bool) {
-    // A plain tree looks for a child among all its siblings.
-    self.nodes = type == PlainTree.self ? 1_000 : nodes
+    self.nodes = nodes
     self.frees = frees
     tree = type.init(core, nodes: 1, parent: { _ in 0 }, consumes: false)
   }

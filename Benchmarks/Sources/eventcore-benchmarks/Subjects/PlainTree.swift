@@ -25,7 +25,8 @@ final class PlainNode {
   }
 
   func detach() {
-    parent?.children.removeAll { $0 === self }
+    // From the end, as children are mostly released.
+    if let parent, let place = parent.children.lastIndex(where: { $0 === self }) { parent.children.remove(at: place) }
     parent = nil
   }
 

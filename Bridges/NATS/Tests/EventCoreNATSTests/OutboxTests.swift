@@ -212,16 +212,33 @@ import Testing
     #expect(counts.outbox.accepted == 200 && counts.unsent == 200)
   }
 
+  /// Tells when it is encoded, by the handler that sends it.
+  struct Told: RemoteEvent {
+    static let subject = "tests.told"
+    static let encoded = Log<Int>()
+    let number: Int
+
+    init(number: Int) { self.number = number }
+    init(from decoder: any Decoder) throws { number = try decoder.singleValueContainer().decode(Int.self) }
+    func encode(to encoder: any Encoder) throws {
+      Self.encoded.append(number)
+      var container = encoder.singleValueContainer()
+      try container.encode(number)
+    }
+  }
+
   @Test("what waits when its type is not published any more is counted", arguments: cores)
   func unpublished(core: EventCentral.Core) async throws {
     let server = try ServerProcess()
     let world = EventCentral(core: core)
     let sender = try await NATSBridge.to(server, on: world)
-    let registration = sender.publish(Reading.self)
+    let registration = sender.publish(Told.self)
     server.stop()
     #expect(await eventually { !sender.isConnected })
-    for number in 0..<100 { Reading(number: number).queue(on: world) }
-    // The first is under way.
+    let before = Told.encoded.count
+    for number in 0..<100 { Told(number: number).queue(on: world) }
+    // The first is under way: it has left the outbox, and its handler has begun.
+    #expect(await Told.encoded.entries(atLeast: before + 1).count == before + 1)
     #expect(await eventually { sender.counts.outbox.waiting == 99 })
     registration.remove()
     try server.restart()

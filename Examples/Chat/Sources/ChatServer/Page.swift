@@ -41,7 +41,8 @@ let page = #"""
       history: lines => lines.forEach(message),
       here: ({ names }) => here = names,
       arrived: ({ name }) => here.push(name),
-      left: ({ name }) => here.splice(here.indexOf(name), 1),
+      // It may be missing, after missed lines.
+      left: ({ name }) => here.includes(name) && here.splice(here.indexOf(name), 1),
       missed: ({ count }) => show(`You missed ${count} lines.`, "notice"),
       error: ({ text }) => show(text, "notice"),
     };

@@ -14,7 +14,8 @@ extension EventCentral {
   /// same copy of the core; nil if this central's core is ``Core/locking``, which C does not know, or if
   /// the central carries the contexts of traces, which C does not write.
   ///
-  /// What C subscribes it unsubscribes before the central ends. A thread of the core's frees from then on, so C need not
+  /// Its keys are those of ``cKey(of:)`` alone: a library that has keys of its own makes a router for them. What C
+  /// subscribes it unsubscribes before the central ends. A thread of the core's frees from then on, so C need not
   /// call `evc_reclaim`, and never calls `evc_router_destroy` or `evc_shutdown`.
   ///
   /// **Threads**: any. **Ownership**: the central's, as long as the program holds it.
