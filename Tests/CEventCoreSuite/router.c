@@ -138,6 +138,77 @@ static const char *many_keys(void)
 	return NULL;
 }
 
+enum { RAISES = 2000 };
+
+struct raiser {
+	struct evc_router *router;
+	struct evc_subscription *newcomer, *keeper;
+	_Atomic bool has_ended;
+};
+
+/* Subscribes with the generations 1, 2, ... of both. */
+static void *raise_both(void *context)
+{
+	struct raiser *raiser = context;
+
+	for (uint32_t i = 1; i <= RAISES; i++)
+		if (evc_router_subscribe_raising(raiser->router, 1, raiser->newcomer, i, false, raiser->keeper,
+						 i) != EVC_OK)
+			break;
+	atomic_store(&raiser->has_ended, true);
+	return NULL;
+}
+
+static const char *raising(void)
+{
+	struct suite_receiver newcomer, keeper;
+	struct raiser raiser = { .has_ended = false };
+	struct evc_envelope *envelope;
+	uint32_t last = 0;
+	pthread_t thread;
+
+	EXPECT_NONE(suite_receiver_open(&newcomer, NULL));
+	EXPECT_NONE(suite_receiver_open(&keeper, NULL));
+	EXPECT_OK(evc_router_create(&raiser.router));
+	raiser.newcomer = newcomer.subscription;
+	raiser.keeper = keeper.subscription;
+	/* The other one is not subscribed, and stays so. */
+	EXPECT_OK(evc_router_subscribe_raising(raiser.router, 2, raiser.newcomer, 3, false, raiser.keeper, 4));
+	EXPECT_EQUAL(evc_router_count(raiser.router, 2), 1, "subscriptions");
+	EXPECT_EQUAL(evc_router_subscribe_raising(raiser.router, 2, raiser.newcomer, 3, false, raiser.newcomer, 4),
+		     EVC_INVALID_ARGUMENT, "raising itself");
+	EXPECT_EQUAL(evc_router_subscribe_raising(raiser.router, 2, raiser.newcomer, 3, false, raiser.keeper,
+						  EVC_GENERATION_MAX + 1),
+		     EVC_INVALID_ARGUMENT, "a generation that is too large");
+	EXPECT_OK(evc_router_subscribe(raiser.router, 1, raiser.keeper, 0, true));
+	pthread_create(&thread, NULL, raise_both, &raiser);
+	while (!atomic_load(&raiser.has_ended) || last < RAISES) {
+		uint64_t value = 1;
+		uint32_t receivers = 0, generation;
+
+		EXPECT_OK(evc_dispatch_bytes(raiser.router, 1, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value), 8,
+					     &receivers));
+		EXPECT_OK(evc_mailbox_take(keeper.mailbox, &envelope));
+		generation = evc_envelope_generation(envelope);
+		EXPECT(generation >= last, "generation %u after %u", generation, last);
+		EXPECT(evc_envelope_time(envelope) != 0, "D8: it is timed as before");
+		evc_mailbox_recycle(keeper.mailbox, envelope, true);
+		EXPECT_EQUAL(receivers, generation == 0 ? 1 : 2, "receivers");
+		last = generation;
+		if (generation == 0)
+			continue;
+		EXPECT_OK(evc_mailbox_take(newcomer.mailbox, &envelope));
+		EXPECT_EQUAL(evc_envelope_generation(envelope), generation, "the generation of both");
+		evc_mailbox_recycle(newcomer.mailbox, envelope, true);
+	}
+	pthread_join(thread, NULL);
+	evc_router_destroy(raiser.router);
+	evc_mailbox_release(newcomer.mailbox);
+	evc_mailbox_release(keeper.mailbox);
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	return NULL;
+}
+
 struct holder {
 	struct evc_router *router;
 	struct suite_receiver receiver;
@@ -186,6 +257,7 @@ static const char *destroyed_under_a_cache(void)
 static const struct evc_suite_test tests[] = {
 	{ "D8 an envelope carries its generation, and the time only if asked for",
 	  generation_and_time },
+	{ "a subscription that raises another: each event has both new generations, or neither", raising },
 	{ "D4 an event without subscriptions is no error", nobody },
 	{ "D11 a thousand keys are kept apart", many_keys },
 	{ "D9 a router ends while a thread's cache holds its snapshot", destroyed_under_a_cache },

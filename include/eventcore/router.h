@@ -97,6 +97,22 @@ EVC_API EVC_MUST_USE enum evc_status evc_router_subscribe(struct evc_router *rou
 							  uint32_t generation, bool timed);
 
 /**
+ * As `evc_router_subscribe`, and gives another subscription of the key a new generation in the same step, if it is
+ * subscribed: each event has come to both with these generations, or to the other one alone with that of before. So who
+ * keeps the newest event of a key for those who subscribe later knows which events they get anyway.
+ *
+ * @param other not `subscription`; neither added nor removed
+ * @param other_generation at most EVC_GENERATION_MAX
+ *
+ * Threads, progress, ownership, errors: as for `evc_router_subscribe`.
+ */
+EVC_API EVC_MUST_USE enum evc_status evc_router_subscribe_raising(struct evc_router *router, uint64_t key,
+								  struct evc_subscription *subscription,
+								  uint32_t generation, bool timed,
+								  const struct evc_subscription *other,
+								  uint32_t other_generation);
+
+/**
  * Unsubscribes: events of `key` that are dispatched from now on do not go to `subscription`. Envelopes that
  * are already addressed still arrive.
  *

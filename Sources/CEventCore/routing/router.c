@@ -172,13 +172,21 @@ enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,
 				     struct evc_subscription *subscription, uint32_t generation,
 				     bool timed)
 {
+	return evc_router_subscribe_raising(router, key, subscription, generation, timed, NULL, 0);
+}
+
+enum evc_status evc_router_subscribe_raising(struct evc_router *router, uint64_t key,
+					     struct evc_subscription *subscription, uint32_t generation,
+					     bool timed, const struct evc_subscription *other,
+					     uint32_t other_generation)
+{
 	struct evc_snapshot_entry entry = { subscription, generation, timed, NULL };
 	enum evc_status status = EVC_OUT_OF_MEMORY;
 	struct evc_snapshot *snapshot = NULL;
 	struct evc_route *route;
 
 	if (router == NULL || key == 0 || subscription == NULL || subscription->sink == NULL ||
-	    generation > EVC_GENERATION_MAX)
+	    generation > EVC_GENERATION_MAX || subscription == other || other_generation > EVC_GENERATION_MAX)
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&router->mutex);
 	route = add_route(router, key);
@@ -186,6 +194,7 @@ enum evc_status evc_router_subscribe(struct evc_router *router, uint64_t key,
 		snapshot = evc_snapshot_with(&route->current, entry, &router->clock,
 					     &(struct evc_observation){ router->observer, key });
 	if (snapshot != NULL) {
+		evc_snapshot_raise(snapshot, other, other_generation);
 		evc_router_begin_change(router);
 		evc_snapshot_publish(&route->current, snapshot);
 		evc_router_end_change(router);

@@ -146,6 +146,14 @@ void evc_snapshot_retire(struct evc_snapshot *snapshot)
 					    release_retired);
 }
 
+void evc_snapshot_raise(struct evc_snapshot *snapshot, const struct evc_subscription *subscription,
+			uint32_t generation)
+{
+	for (uint32_t i = 0; i < snapshot->count; i++)
+		if (snapshot->entries[i].subscription == subscription)
+			snapshot->entries[i].generation = generation;
+}
+
 void evc_snapshot_publish(evc_current_snapshot *current, struct evc_snapshot *snapshot)
 {
 	/* Release, pairs with the readers' loads: the entries before the pointer. */

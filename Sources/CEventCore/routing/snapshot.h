@@ -69,6 +69,9 @@ typedef _Atomic(struct evc_snapshot *) evc_current_snapshot;
  */
 struct evc_snapshot *evc_snapshot_with(evc_current_snapshot *current, struct evc_snapshot_entry entry,
 				       const struct evc_clock *clock, const struct evc_observation *observation);
+/* Changes the generation of a subscription (may be NULL) that has an entry. Before the snapshot is published. */
+void evc_snapshot_raise(struct evc_snapshot *snapshot, const struct evc_subscription *subscription,
+			uint32_t generation);
 /* Replaces the current one, and retires that. Under the owner's mutex. */
 void evc_snapshot_publish(evc_current_snapshot *current, struct evc_snapshot *snapshot);
 /* Changes the observation. Under the owner's mutex. EVC_OUT_OF_MEMORY or EVC_OK. */

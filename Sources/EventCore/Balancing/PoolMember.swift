@@ -68,7 +68,9 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
     pool.expect(key, drop: drop)
   }
 
-  func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
+  func subscribe(
+    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?
+  ) {
     state.withLock { state in
       guard state.phase != .left else { return }
       let index = state.index(of: subscription)

@@ -3,8 +3,8 @@
 
 /// An event that handlers are called for when they register.
 protocol GreetingEvent: StickyEvent {
-  /// Registers a handler, which is called for the event first. `subscribe` registers it in the end.
-  func greet(_ handler: EventHandler, of consumer: Consumer, _ subscribe: (EventHandler) -> Receiver?) -> Receiver?
+  /// Registers a handler with a registry, which is called for the event first.
+  func greet(_ handler: EventHandler, of registry: HandlerRegistry, _ consumer: Consumer, _ type: EventTypeActions) -> Receiver?
 }
 
 /// Registers and removes the handlers of one consumer, by the types of their events. Any thread.
@@ -49,11 +49,13 @@ final class HandlerRegistry: @unchecked Sendable {
     guard consumer.hooks.member == nil, let sticky = consumer.basis.sticky.event(type.key) as? any GreetingEvent else {
       return subscribe(handler, type)
     }
-    return sticky.greet(handler, of: consumer) { subscribe($0, type) }
+    return sticky.greet(handler, of: self, consumer, type)
   }
 
-  /// The same for later events alone.
-  func subscribe(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {
+  /// The same for later events alone. `raise` publishes the receiver with a generation of another one.
+  func subscribe(
+    _ handler: EventHandler, _ type: EventTypeActions, raise: ((_ publish: (RaisedSubscription?) -> Void) -> Void)? = nil
+  ) -> Receiver? {
     state.withLock { state in
       guard !state.isClosed else { return nil }
       let known = handler.conflation.isConflated ? nil : state.receivers[type.key]
@@ -63,17 +65,20 @@ final class HandlerRegistry: @unchecked Sendable {
       } else {
         receiver.add(handler, after: receiver.generation)
       }
-      publish(receiver)
+      if let raise { raise { publish(receiver, raising: $0) } } else { publish(receiver) }
       return receiver
     }
   }
 
-  /// Raises a receiver's generation, and returns it: that of all events whose dispatch begins from now on.
-  func raise(_ receiver: Receiver) -> UInt32 {
+  /// Raises a receiver's generation for all events that find what `publish` subscribes. Returns the generation.
+  func raise(_ receiver: Receiver, with publish: (RaisedSubscription?) -> Void) -> UInt32 {
     state.withLock { state in
-      guard !state.isClosed else { return receiver.generation }
-      receiver.raise()
-      publish(receiver)
+      if state.isClosed {
+        publish(nil)
+      } else {
+        receiver.raise()
+        publish(RaisedSubscription(subscription: receiver.subscription, generation: receiver.generation))
+      }
       return receiver.generation
     }
   }
@@ -190,10 +195,10 @@ final class HandlerRegistry: @unchecked Sendable {
   }
 
   /// Subscribes the receiver with its generation, and with whether it needs the time.
-  private func publish(_ receiver: Receiver) {
+  private func publish(_ receiver: Receiver, raising other: RaisedSubscription? = nil) {
     routes(of: receiver).subscribe(
       receiver.key, receiver.subscription, generation: receiver.generation,
-      timed: receiver.timedCount > 0)
+      timed: receiver.timedCount > 0, raising: other)
   }
 
   /// Unsubscribes the receiver.

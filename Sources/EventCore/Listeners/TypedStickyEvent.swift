@@ -6,15 +6,12 @@ import Synchronization
 /// A latest-only receiver with a mailbox of its own, which is driven by those who ask for the event: for the dispatches
 /// of its type a receiver more, and nothing for all others.
 ///
-/// A registration of a handler raises the generation of this receiver. So an event of that generation has found the
+/// A registration of a handler raises the generation of this receiver in the same step. So an event of that generation has found the
 /// handler, too, and comes to it as any other; one of an earlier generation is what the handler is greeted with, by a job
 /// of its consumer in the last lane, unless it has been called for another event, which is newer.
 /// - A dispatch that began before the registration may come here only after that job. Therefore the first event that comes
 ///   after somebody has read has all be greeted again who have not been called. This loses no event: each reader leaves the
 ///   mailbox armed.
-/// - A dispatch that began between the two steps of the registration reaches the handler, and has the earlier generation.
-///   After a greeting with it, it is passed by when it comes, known by its time; on a clock of the user's, which may give
-///   many events the same time, it comes twice.
 ///
 /// Synchronization: `state` has a mutex, whose holder drives the consumer and uses `slot`. `newcomers` has another.
 /// Lock order: `state`, then what a consumer locks. Greetings are posted with none of them held, since a place may wake its
@@ -49,8 +46,6 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
     let state: HandlerState
     /// Where its consumer gets jobs.
     let direct: any RouterCore
-    /// How many events had come before its registration.
-    let before: UInt64
     /// Written once, before the first job. Read by jobs alone: a dispatch must not release the last reference.
     weak var handler: TypedHandler<E>?
     weak var receiver: Receiver?
@@ -61,24 +56,18 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
     /// Whether a job waits, so that there is one at most while the consumer does not run. Its exchange and the job's, which
     /// pair with each other, order what one thread has put and the other then reads.
     let isDue = Atomic<Bool>(false)
-    /// The consumer's thread only: the number of the last greeting's event, the time of one that may come as any other,
-    /// and whether a greeting calls the handler.
+    /// The consumer's thread only: the number of the last greeting's event, and whether a greeting calls the handler.
     var number: UInt64 = 0
-    var passed: UInt64?
     var isGreeted = false
 
-    init(_ state: HandlerState, _ direct: any RouterCore, after before: UInt64) {
+    init(_ state: HandlerState, _ direct: any RouterCore) {
       self.state = state
       self.direct = direct
-      self.before = before
     }
 
-    /// Whether to call the handler for an event.
-    func takes(_ time: UInt64) -> Bool {
-      if isGreeted { return true }
-      wasCalled.store(true, ordering: .relaxed)
-      defer { if passed == time { passed = nil } }
-      return passed != time
+    /// The handler is called for an event.
+    func isCalled() {
+      if !isGreeted { wasCalled.store(true, ordering: .relaxed) }
     }
 
     var isNew: Bool { !wasCalled.load(ordering: .relaxed) && !state.isEnded }
@@ -206,23 +195,27 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
   // MARK: Greeting
 
   func greet(
-    _ handler: EventHandler, of consumer: Consumer, _ subscribe: (EventHandler) -> Receiver?
+    _ handler: EventHandler, of registry: HandlerRegistry, _ consumer: Consumer, _ type: EventTypeActions
   ) -> Receiver? {
-    let newcomer = Newcomer(handler.state, consumer.direct, after: read { $0.count })
+    let newcomer = Newcomer(handler.state, consumer.direct)
     // The receiver's type is E, by its key.
     let inner = unsafeDowncast(handler, to: TypedHandler<E>.self)
     let outer = TypedHandler<E>(inner.state, needsOwner: inner.needsOwner, conflation: inner.conflation) {
       event, lane, time, owner in
-      guard newcomer.takes(time) else { return true }
+      newcomer.isCalled()
       guard !inner.isPlain else {
         inner.plain(event)
         return true
       }
       return inner.general(event, lane, time, owner)
     }
-    guard let receiver = subscribe(outer) else { return nil }
+    // Each event finds the handler with the new generation, or has the one before, by which it greets.
+    let receiver = registry.subscribe(outer, type) { publish in
+      guard let kept = self.receiver else { return publish(nil) }
+      newcomer.generation = self.consumer.registry.raise(kept, with: publish)
+    }
+    guard let receiver else { return nil }
     (newcomer.handler, newcomer.receiver) = (outer, receiver)
-    newcomer.generation = self.receiver.map(self.consumer.registry.raise) ?? 0
     consumer.acceptJobs()
     newcomers.withLock { newcomers in
       if newcomers.all.count >= newcomers.limit {
@@ -259,7 +252,6 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
         consumer.run(with: kept.carried, E.self) { receiver.call(handler, kept.event, kept.lane, kept.time) }
       }
       newcomer.isGreeted = false
-      if kept.number > newcomer.before, consumer.basis.clock == nil { newcomer.passed = kept.time }
     }
     // In the last lane, so that events of the type that wait come first, and make this superfluous.
     guard dispatch(job, lane: Lane(.queue, .lowest), through: newcomer.direct) == 0 else { return }

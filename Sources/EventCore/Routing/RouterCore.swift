@@ -10,7 +10,11 @@ protocol RouteRegistry: AnyObject, Sendable {
 
   /// Gives a subscription the events of a key from now on, or changes its generation and `timed`, which
   /// tells whether a handler needs the time of the dispatch. The subscription is of the same core.
-  func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool)
+  ///
+  /// - Parameter other: Gets its generation in the same step where it is subscribed, so that each event has found both of
+  ///   these generations, or neither. Pools leave it as it is.
+  func subscribe(
+    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?)
 
   /// Ends a subscription. Events that are already addressed to it still arrive.
   func unsubscribe(_ key: UInt, _ subscription: Subscription)
@@ -23,6 +27,10 @@ protocol RouteRegistry: AnyObject, Sendable {
 }
 
 extension RouteRegistry {
+  func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
+    subscribe(key, subscription, generation: generation, timed: timed, raising: nil)
+  }
+
   /// Does nothing: the subscriptions of a router know it themselves.
   @usableFromInline
   func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) {}
@@ -39,9 +47,11 @@ final class RouterGroup: RouteRegistry {
     self.routers = routers
   }
 
-  func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
+  func subscribe(
+    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?
+  ) {
     for router in routers {
-      router.subscribe(key, subscription, generation: generation, timed: timed)
+      router.subscribe(key, subscription, generation: generation, timed: timed, raising: other)
     }
   }
 
@@ -121,4 +131,11 @@ extension RouterCore {
 struct Subscription: @unchecked Sendable {
   // Only the core reads the memory, which never changes.
   let pointer: UnsafeMutableRawPointer
+}
+
+/// A subscription that gets another generation together with the registration of one of the same key.
+@usableFromInline
+struct RaisedSubscription {
+  let subscription: Subscription
+  let generation: UInt32
 }

@@ -246,6 +246,46 @@ struct StickyEventTests {
     }
   }
 
+  @Test("D2, D4: while several dispatch with equal times, who comes gets each event once, in order", arguments: cores)
+  func raceOfEqualTimes(core: EventCentral.Core) {
+    let (rounds, count, dispatchers, newcomers) = (60, 200, 2, 2)
+    for _ in 0..<rounds {
+      let central = EventCentral(core: core, clock: ManualClock())
+      let progress = (0..<dispatchers).map { _ in Progress() }
+      State.keepNewest(on: central)
+      let logs = (0..<newcomers).map { _ in Log<Int>() }
+      let threads = (0..<newcomers).map { _ in EventThread(on: central) }
+      let seen = Log<(newcomer: Int, numbers: [Int])>()
+      onThreads(newcomers + dispatchers) { index in
+        guard index < dispatchers else {
+          let newcomer = index - dispatchers
+          threads[newcomer].addEventCallback { (state: State) in logs[newcomer].append(state.number) }
+          seen.append((newcomer, progress.map { $0.number.load(ordering: .sequentiallyConsistent) }))
+          return
+        }
+        for number in stride(from: 1, through: count, by: 4) {
+          progress[index].number.store(number + 3, ordering: .sequentiallyConsistent)
+          (number..<number + 4).map { State(number: 1_000 * index + $0) }.queue(on: central)
+        }
+      }
+      for (newcomer, numbers) in seen.entries {
+        threads[newcomer].drain()
+        let all = logs[newcomer].entries
+        for (dispatcher, number) in numbers.enumerated() {
+          let own = all.filter { $0 / 1_000 == dispatcher }.map { $0 % 1_000 }
+          #expect(zip(own, own.dropFirst()).allSatisfy { $0 < $1 }, "\(all.prefix(20))")
+          // All whose dispatch began after the registration.
+          #expect(Set(own).isSuperset(of: number < count ? Set(number + 1...count) : []), "\(number): \(all)")
+        }
+      }
+    }
+  }
+
+  /// The last number that a thread was about to dispatch.
+  private final class Progress: Sendable {
+    let number = Atomic<Int>(0)
+  }
+
   @Test("a deterministic central greets inside its runs", arguments: cores)
   func deterministic(core: EventCentral.Core) {
     let (central, log) = (EventCentral(deterministic: 3, core: core), Log<Int>())

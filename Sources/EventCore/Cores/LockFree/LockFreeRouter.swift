@@ -90,10 +90,13 @@
       }
     }
 
-    func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
+    func subscribe(
+      _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?
+    ) {
       requireCore(
-        evc_router_subscribe(
-          router, UInt64(key), OpaquePointer(subscription.pointer), generation, timed),
+        evc_router_subscribe_raising(
+          router, UInt64(key), OpaquePointer(subscription.pointer), generation, timed,
+          other.map { OpaquePointer($0.subscription.pointer) }, other?.generation ?? 0),
         "subscribe to an event type")
     }
 

@@ -48,8 +48,13 @@ final class LockingSnapshot: @unchecked Sendable {
   deinit { entries.deallocate() }
 
   /// A snapshot with a new entry for a subscription, or without it; nil if that has no entries.
-  static func changing(_ old: LockingSnapshot?, _ subscription: Subscription, to entry: Entry?) -> LockingSnapshot? {
+  static func changing(
+    _ old: LockingSnapshot?, _ subscription: Subscription, to entry: Entry?, raising other: RaisedSubscription? = nil
+  ) -> LockingSnapshot? {
     var entries = old.map { Array($0.entries) } ?? []
+    if let other, let index = entries.firstIndex(where: { $0.subscription.toOpaque() == other.subscription.pointer }) {
+      entries[index] = Entry(other.subscription, generation: other.generation, timed: entries[index].timed)
+    }
     switch (entries.firstIndex { $0.subscription.toOpaque() == subscription.pointer }, entry) {
     case (let index?, let entry?): entries[index] = entry
     case (let index?, nil): entries.remove(at: index)
@@ -199,8 +204,10 @@ final class LockingRouter: RouterCore {
     }
   }
 
-  func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
-    change(key, subscription, to: .init(subscription, generation: generation, timed: timed))
+  func subscribe(
+    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?
+  ) {
+    change(key, subscription, to: .init(subscription, generation: generation, timed: timed), raising: other)
   }
 
   func unsubscribe(_ key: UInt, _ subscription: Subscription) {
@@ -213,10 +220,12 @@ final class LockingRouter: RouterCore {
     self.instruments.store(instruments.map { .passUnretained($0) }, ordering: .releasing)
   }
 
-  private func change(_ key: UInt, _ subscription: Subscription, to entry: LockingSnapshot.Entry?) {
+  private func change(
+    _ key: UInt, _ subscription: Subscription, to entry: LockingSnapshot.Entry?, raising other: RaisedSubscription? = nil
+  ) {
     let old = snapshots.withLock { snapshots in
       let old = snapshots[key]
-      snapshots[key] = .changing(old, subscription, to: entry)
+      snapshots[key] = .changing(old, subscription, to: entry, raising: other)
       let next = Self.versions.wrappingAdd(1, ordering: .relaxed).newValue
       // Releasing: pairs with `route`, which then looks for the snapshot under the mutex.
       version.store(next, ordering: .releasing)
