@@ -9,7 +9,7 @@
  * Models these lines of Sources/CEventCore/routing:
  *   router_private.h  evc_route_cache_hits    H1 load current, compare with the cached address
  *   snapshot.c        evc_snapshot_acquire    H2 enter, load current, references + 1, leave
- *   router.c          evc_router_look_up      H3 keep it in the cache, unless a dispatch of this thread has begun
+ *   route_cache.c     evc_router_look_up      H3 keep it in the cache, unless a dispatch of this thread has begun
  *                                             (`pins`); release the evicted one
  *   dispatch_any.c    commit                  H4 use it; release it if the cache does not hold it
  *   snapshot.c        publish                 U1 exchange current   U2 retire the former one

@@ -132,7 +132,7 @@ struct evc_trim {
 /* Trims the slab pools of all records, and frees records that no thread needs. One thread at a time. */
 void evc_thread_records_trim(struct evc_trim *trim);
 
-/* Releases what an ending thread holds in its route cache (router.c). */
+/* Releases what an ending thread holds in its route cache (route_cache.c). */
 void evc_route_cache_clear(struct evc_thread_record *record);
 
 /* The slow path of evc_envelope_take: the next segment, or what evc_reserve has set aside (spares.c). */

@@ -73,8 +73,11 @@ uint64_t evc_router_new_number(void);
 void evc_router_begin_change(struct evc_router *router);
 void evc_router_end_change(struct evc_router *router);
 
+/* The route of a key, which is made if it is new. Outside of sections. NULL = out of memory. */
+struct evc_route *evc_router_route(struct evc_router *router, uint64_t key);
+
 /*
- * The slow path of evc_router_snapshot: finds the route and takes a reference of its snapshot. With `*owned`
+ * route_cache.c: the slow path of evc_router_snapshot: finds the route and takes a reference of its snapshot. With `*owned`
  * the caller must release the snapshot after use; otherwise the record's cache holds it.
  */
 enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
