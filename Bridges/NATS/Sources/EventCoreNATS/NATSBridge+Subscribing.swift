@@ -109,7 +109,7 @@ extension NATSBridge {
     }
     // It fails if the bridge was closed meanwhile. Then nobody knows when the last call ends, and the inlet stays.
     natsSubscription_SetOnCompleteCB(subscription, Inlet.end, inlet.context)
-    return keep(RemoteRegistration(inward: subscription, of: self))
+    return keep(RemoteRegistration(inward: subscription, to: inlet, of: self))
   }
 }
 
@@ -118,6 +118,9 @@ extension NATSBridge {
 /// Ownership: the client has a reference until the subscription's last call.
 final class Inlet: Sendable {
   private let handle: @Sendable (OpaquePointer) -> Void
+  /// Relaxed, both: the client's lock of the subscription orders them.
+  private let isDraining = Atomic<Bool>(false)
+  private let lastOverrun = Atomic<Int>(0)
 
   init(_ handle: @escaping @Sendable (OpaquePointer) -> Void) {
     self.handle = handle
@@ -128,10 +131,32 @@ final class Inlet: Sendable {
   /// Gives the client's reference back. Once.
   func letGo() { Unmanaged.passUnretained(self).release() }
 
-  static let handler: natsMsgHandler = { _, _, message, context in
+  /// How many messages of its subscription the client has dropped; the last known number once that has ended, of which
+  /// the client tells nothing. Any thread.
+  @discardableResult
+  func overrun(of subscription: OpaquePointer) -> Int {
+    var dropped: Int64 = 0
+    guard natsSubscription_GetDropped(subscription, &dropped) == NATS_OK else {
+      return lastOverrun.load(ordering: .relaxed)
+    }
+    // Another thread may have stored a later number.
+    return lastOverrun.max(Int(dropped), ordering: .relaxed).newValue
+  }
+
+  /// Before the drain of its subscription. From then on each message notes what was dropped: the client drops a message
+  /// because others wait, and the last of those comes after it.
+  func beginDrain(of subscription: OpaquePointer) {
+    isDraining.store(true, ordering: .relaxed)
+    overrun(of: subscription)
+  }
+
+  static let handler: natsMsgHandler = { _, subscription, message, context in
     guard let message, let context else { return }
     defer { SpentMessages.shared.add(message) }
-    Unmanaged<Inlet>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.handle(message) }
+    Unmanaged<Inlet>.fromOpaque(context)._withUnsafeGuaranteedRef { inlet in
+      if let subscription, inlet.isDraining.load(ordering: .relaxed) { inlet.overrun(of: subscription) }
+      inlet.handle(message)
+    }
   }
   static let end: natsOnCompleteCB = { context in
     guard let context else { return }

@@ -9,17 +9,17 @@ import Synchronization
 /// What a bridge does for one type of events, until it is removed or the bridge ends.
 public final class RemoteRegistration: Sendable {
   private enum Kind: @unchecked Sendable {
-    /// The client's subscription, of which this is the only reference, and where it goes in the end.
-    case inward(OpaquePointer, Link)
+    /// The client's subscription, of which this is the only reference, what is called for it, and where it goes in the
+    /// end.
+    case inward(OpaquePointer, Inlet, Link)
     case local([@Sendable () -> Void])
   }
   private let kind: Kind
   private let hasEnded = Atomic<Bool>(false)
-  private let lastOverrun = Atomic<Int>(0)
   private let bridge: WeakBridge
 
-  init(inward subscription: OpaquePointer, of bridge: NATSBridge) {
-    kind = .inward(subscription, bridge.link)
+  init(inward subscription: OpaquePointer, to inlet: Inlet, of bridge: NATSBridge) {
+    kind = .inward(subscription, inlet, bridge.link)
     self.bridge = WeakBridge(bridge)
   }
 
@@ -30,7 +30,7 @@ public final class RemoteRegistration: Sendable {
   }
 
   deinit {
-    if case .inward(let subscription, let link) = kind { link.retire(subscription) }
+    if case .inward(let subscription, _, let link) = kind { link.retire(subscription) }
   }
 
   /// Whether it still sends or receives.
@@ -47,7 +47,7 @@ public final class RemoteRegistration: Sendable {
     // First: of a subscription that has ended the client tells nothing.
     bridge.object?.forget(self)
     switch kind {
-    case .inward(let subscription, _): natsSubscription_Unsubscribe(subscription)
+    case .inward(let subscription, _, _): natsSubscription_Unsubscribe(subscription)
     case .local(let ends): for end in ends { end() }
     }
     return true
@@ -55,21 +55,16 @@ public final class RemoteRegistration: Sendable {
 
   /// Asks the server for nothing more, and returns when what it has sent was dispatched, or the time is over.
   func drain(until deadline: Date) {
-    guard case .inward(let subscription, _) = kind, isActive else { return }
-    _ = overrun
+    guard case .inward(let subscription, let inlet, _) = kind, isActive else { return }
+    inlet.beginDrain(of: subscription)
     guard natsSubscription_DrainTimeout(subscription, deadline.milliseconds()) == NATS_OK else { return }
-    // Again and again, since the client tells nothing of a subscription that has ended.
-    while natsSubscription_WaitForDrainCompletion(subscription, 10) == NATS_TIMEOUT, deadline > Date() { _ = overrun }
+    natsSubscription_WaitForDrainCompletion(subscription, deadline.milliseconds())
   }
 
   /// How many messages the client has dropped.
   var overrun: Int {
-    guard case .inward(let subscription, _) = kind else { return 0 }
-    var dropped: Int64 = 0
-    if natsSubscription_GetDropped(subscription, &dropped) == NATS_OK {
-      lastOverrun.store(Int(dropped), ordering: .relaxed)
-    }
-    return lastOverrun.load(ordering: .relaxed)
+    guard case .inward(let subscription, let inlet, _) = kind else { return 0 }
+    return inlet.overrun(of: subscription)
   }
 }
 

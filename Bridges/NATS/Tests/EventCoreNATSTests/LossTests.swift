@@ -583,6 +583,30 @@ struct Order: DurableEvent, Equatable {
     #expect(log.count == counts.dispatched)
   }
 
+  @Test("what the client drops while a bridge is drained is counted to the last message")
+  func overrunDuringDrain() async throws {
+    let (server, count) = (try ServerProcess(), 3_000)
+    for round in 0..<20 {
+      let (here, there) = (EventCentral(), EventCentral())
+      let sender = try await NATSBridge.to(server, on: here) { $0.outbox = .unbounded }
+      let receiver = try await NATSBridge.to(server, on: there) { $0.inbox = 1 }
+      let log = Log<Int>()
+      let thread = EventThread(on: there)
+      thread.addEventCallback { (event: Reading) in log.append(event.number) }
+      try receiver.subscribe(Reading.self)
+      try await receiver.settle()
+      sender.publish(Reading.self)
+      for number in 0..<count { Reading(number: number).queue(on: here) }
+      #expect(await sender.drain())
+      // The server has all of them, and the receiver's client takes and drops what comes.
+      await receiver.drain()
+      await thread.drain()
+      let counts = receiver.counts
+      #expect(counts.received + counts.overrun == count, "round \(round)")
+      #expect(counts.overrun > 0 && log.count == counts.dispatched)
+    }
+  }
+
   @Test("status events tell of a server that goes and comes back")
   func status() async throws {
     let server = try ServerProcess()
