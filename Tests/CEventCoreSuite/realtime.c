@@ -11,6 +11,7 @@
 #include "platform/compiler.h"
 #include "suite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define KEY 1u
@@ -84,27 +85,33 @@ static uint64_t send_all(struct evc_router *router, uint64_t *number)
 
 struct job {
 	const char *(*run)(void);
-	const char *message;
+	/* The message is the thread's own, and goes with it. */
+	char message[256];
+	bool failed;
 };
 
 static void *run_job(void *opaque)
 {
 	struct job *job = opaque;
+	const char *message = job->run();
 
-	job->message = job->run();
+	job->failed = message != NULL;
+	if (job->failed)
+		snprintf(job->message, sizeof(job->message), "%s", message);
 	return NULL;
 }
 
 /* On a thread of its own, which has no slots at hand from before. */
 static const char *alone(const char *(*run)(void))
 {
-	struct job job = { run, NULL };
+	struct job job = { .run = run };
 	pthread_t thread;
 
 	EXPECT(pthread_create(&thread, NULL, run_job, &job) == 0, "no thread");
 	pthread_join(thread, NULL);
 	EXPECT(suite_quiesce(), "the reclaimer got stuck");
-	return job.message;
+	EXPECT(!job.failed, "%s", job.message);
+	return NULL;
 }
 
 static const char *used_again_alone(void)

@@ -272,8 +272,9 @@ final class Consumer: @unchecked Sendable {
   @inlinable
   @inline(__always)
   func didCall(_ called: Bool, _ counts: HandledCounts) {
-    calls.didLeaveHandler()
+    // First: who waits for the handler reads the counts then.
     counts.add(to: called ? HandledCounts.delivered : HandledCounts.skipped)
+    calls.didLeaveHandler()
     held.pointee.left &-= 1
     if held.pointee.left == 0 { lookAround() }
   }

@@ -124,6 +124,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       return !state.isAdjusting
     }
     guard isFirst else { return }
+    // Before they are counted: a thread whose `join` has returned may not have left the pool yet.
+    sweepEnded()
     // The indices of threads that ended while they were made. They are not replaced at once, since the
     // next ones might end, too.
     var ended: Set<Int> = []
@@ -143,13 +145,17 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       }
     }
     // `didEnd` found no slot for threads that ended before they were admitted.
-    let present = slots
-    for slot in present.active + present.retiring where slot.thread.consumer.ended.isOpen {
-      didEnd(slot.member)
-    }
+    sweepEnded()
     // No thread of an idle pool wakes the ticker, although the scaler may want fewer threads.
     if let ticker, slots.active.count > scaler.restingCapacity {
       ticker.wake()
+    }
+  }
+
+  private func sweepEnded() {
+    let present = slots
+    for slot in present.active + present.retiring where slot.thread.consumer.ended.isOpen {
+      didEnd(slot.member)
     }
   }
 

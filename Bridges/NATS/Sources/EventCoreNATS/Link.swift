@@ -241,7 +241,8 @@ final class Link: @unchecked Sendable {
     hasPlain.load(ordering: .relaxed) && reconnects > generation
   }
 
-  var isConnected: Bool { condition.withLock { phase == .connected } }
+  /// Not once this side has ended it, of which the client tells a moment later.
+  var isConnected: Bool { condition.withLock { phase == .connected && !isClosing } }
 
   /// Waits until there is a connection. False if the time is over, or there will be none.
   func awaitConnection() -> Bool {

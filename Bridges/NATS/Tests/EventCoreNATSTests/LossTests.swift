@@ -146,8 +146,12 @@ struct Order: DurableEvent, Equatable {
     #expect(Set(arrived).count == arrived.count, "None is doubled.")
     #expect(arrived.count <= counts.sent)
     #expect(!arrived.isEmpty)
-    let words = changes.entries
-    #expect(words.filter { $0 == .disconnected }.count == words.filter { $0 == .reconnected }.count)
+    // The client tells of a connection after it is there.
+    #expect(
+      await eventually {
+        let words = changes.entries
+        return words.filter { $0 == .disconnected }.count == words.filter { $0 == .reconnected }.count
+      })
   }
 
   @Test("durable, the server killed again and again: nothing is lost, some may be doubled", arguments: cores)
@@ -266,7 +270,7 @@ struct Order: DurableEvent, Equatable {
     let (here, there) = (EventCentral(), EventCentral())
     let changes = Log<NATSStatus.Change>()
     NATSStatus.addListener(nil, { status in changes.append(status.change) }, executeOn: .listenerThread, on: here)
-    let sender = try await NATSBridge.to(server, on: here) { $0.heartbeat = .seconds(1) }
+    let sender = try await NATSBridge.to(server, on: here) { $0.heartbeat = .seconds(2) }
     let receiver = try await NATSBridge.to(server, on: there)
     let log = Log<Int>()
     Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
@@ -278,7 +282,7 @@ struct Order: DurableEvent, Equatable {
     // More than the system keeps of a connection.
     let text = String(repeating: "x", count: 500_000)
     for number in 0..<50 { Reading(number: number, text: text).queue(on: here) }
-    #expect(await eventually { ContinuousClock.now > frozen + .milliseconds(2300) })
+    #expect(await eventually { ContinuousClock.now > frozen + .milliseconds(4600) })
     #expect(sender.counts.sent < 50)
     server.thaw()
     #expect(await log.entries(atLeast: 50) == Array(0..<50))
@@ -291,7 +295,7 @@ struct Order: DurableEvent, Equatable {
   func longPartition() async throws {
     let server = try ServerProcess()
     let world = EventCentral()
-    let sender = try await NATSBridge.to(server, on: world) { $0.heartbeat = .milliseconds(50) }
+    let sender = try await NATSBridge.to(server, on: world) { $0.heartbeat = .milliseconds(500) }
     sender.publish(Reading.self)
     server.freeze()
     #expect(await eventually { !sender.isConnected })
@@ -531,7 +535,8 @@ struct Order: DurableEvent, Equatable {
     thread.addEventCallback { (event: Order) in log.append(event.number) }
     try await receiver.durable(Order.self, stream: "ORDERS", as: "test", options: options)
     for number in 0..<100 { Order(number: number).queue(on: here) }
-    #expect(await log.entries(atLeast: 100) == Array(0..<100))
+    // At least once: the server sends one again whose answer takes longer than its patience.
+    #expect(await eventually { Set(log.entries) == Set(0..<100) })
     #expect(await sender.drain())
     // The last copies are gone.
     await thread.drain()

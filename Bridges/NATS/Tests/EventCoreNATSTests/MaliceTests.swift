@@ -185,7 +185,7 @@ import Testing
     let bridge = try await NATSBridge.to(server, on: world)
     try await bridge.makeStream("ORDERS", of: [Order.self])
     var options = NATSBridge.DurableOptions()
-    options.patience = .milliseconds(100)
+    options.patience = .seconds(1)
     try await bridge.durable(Order.self, stream: "ORDERS", as: "test", options: options)
     let log = Log<Int>()
     let kept = Log<Order>()

@@ -95,7 +95,7 @@ struct LoadTests {
 
   @Test("A tab that does not read keeps a shutdown waiting as long as it may, and is then cut off")
   func stuckAtShutdown() async throws {
-    let (stuck, flood) = try await withChat(patience: .milliseconds(500)) { port, group in
+    let (stuck, flood) = try await withChat(patience: .seconds(3)) { port, group in
       let stuck = try await Tab(port: port, room: "lobby", name: "stuck", receiveBuffer: 4_096)
       let anna = try await Tab(port: port, room: "lobby", name: "anna")
       var flood = try await talk(anna, 3_000)

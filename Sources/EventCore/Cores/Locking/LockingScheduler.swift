@@ -69,7 +69,14 @@ final class LockingScheduler: SchedulerCore, @unchecked Sendable {
       if next <= deadline { timer = nil }
       monitor.lock()
       // A cancel changes the state before it withdraws: either it is seen here, or it finds the timer in the heap.
-      if let timer, timer.state == .waiting { heap.insert(timer, at: next) }
+      if let waiting = timer, waiting.state == .waiting {
+        heap.insert(waiting, at: next)
+      } else if timer != nil {
+        // It was cancelled meanwhile, and this may be its end, too.
+        monitor.unlock()
+        timer = nil
+        monitor.lock()
+      }
     }
     return fired
   }
