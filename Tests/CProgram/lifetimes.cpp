@@ -26,7 +26,7 @@ void expect(bool is_so, const char *what)
 /* Until it succeeds: a thread that nobody joins may still be ending. */
 bool shuts_down()
 {
-	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
 
 	while (evc_shutdown() != EVC_OK) {
 		if (std::chrono::steady_clock::now() > end)

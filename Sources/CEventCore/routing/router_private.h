@@ -77,8 +77,8 @@ void evc_router_end_change(struct evc_router *router);
 struct evc_route *evc_router_route(struct evc_router *router, uint64_t key);
 
 /*
- * route_cache.c: the slow path of evc_router_snapshot: finds the route and takes a reference of its snapshot. With `*owned`
- * the caller must release the snapshot after use; otherwise the record's cache holds it.
+ * route_cache.c: the slow path of evc_router_snapshot. It finds the route and takes a reference of its
+ * snapshot. With `*owned` the caller must release the snapshot after use; otherwise the record's cache holds it.
  */
 enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 				   struct evc_thread_record *record,

@@ -4,7 +4,9 @@
 /// An event that handlers are called for when they register.
 protocol GreetingEvent: StickyEvent {
   /// Registers a handler with a registry, which is called for the event first.
-  func greet(_ handler: EventHandler, of registry: HandlerRegistry, _ consumer: Consumer, _ type: EventTypeActions) -> Receiver?
+  func greet(
+    _ handler: EventHandler, of registry: HandlerRegistry, _ consumer: Consumer, _ type: EventTypeActions
+  ) -> Receiver?
 }
 
 /// Registers and removes the handlers of one consumer, by the types of their events. Any thread.
@@ -71,6 +73,8 @@ final class HandlerRegistry: @unchecked Sendable {
   }
 
   /// Raises a receiver's generation for all events that find what `publish` subscribes. Returns the generation.
+  ///
+  /// Lock order: the newcomer's registry, which publishes, then this one, where nobody else registers.
   func raise(_ receiver: Receiver, with publish: (RaisedSubscription?) -> Void) -> UInt32 {
     state.withLock { state in
       if state.isClosed {

@@ -141,7 +141,8 @@ struct PoolPast {
   private mutating func settle() {
     unsettled.removeAll { member, consumer in
       let statistics = consumer.statistics
-      // A job is promised as it begins. One that is being dropped may count here first: then the sums differ, as they should.
+      // A job is promised as it begins. One that is being dropped may count as a job first: then the sums differ, as they
+      // should.
       let lost = statistics.cancelled &- consumer.droppedJobs.load(ordering: .relaxed)
       let accounted = member.load.done + consumer.mailbox.supersededCount &+ lost
       let isSettled = member.load.promised == accounted

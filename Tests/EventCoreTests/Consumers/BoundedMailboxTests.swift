@@ -388,19 +388,4 @@ struct BoundedMailboxTests {
     listener.end()
     #expect(listener.mailboxStatistics.accepted == 3)
   }
-
-  @Test("a bound may be as large as a number can be", arguments: cores)
-  func largestBound(core: EventCentral.Core) {
-    let central = EventCentral(core: core)
-    for policy in [EventOverflowPolicy.refuse, .dropNewest, .dropOldest, .block(upTo: .seconds(1))] {
-      let pump = EventPump(on: central, mailbox: .bounded(.max, whenFull: policy))
-      let log = Seen()
-      pump.addEventCallback { (event: Numbered) in log.numbers.append(event.number) }
-      #expect((0..<3).map { Numbered(number: $0).queue(on: central) } == [1, 1, 1])
-      pump.run()
-      #expect(log.numbers == [0, 1, 2])
-      pump.cancel()
-      pump.run()
-    }
-  }
 }

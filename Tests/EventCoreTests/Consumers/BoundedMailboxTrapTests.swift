@@ -33,4 +33,20 @@ struct BoundedMailboxTrapTests {
     }
     expectMessage(result, "pass the bound to the EventPool, and none to its threads")
   }
+
+  struct Numbered: Eventable { let number: Int }
+
+  @Test("the largest number is no mistake", arguments: cores)
+  func largest(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    for policy in [EventOverflowPolicy.refuse, .dropNewest, .dropOldest, .block(upTo: .seconds(1))] {
+      let (pump, log) = (EventPump(on: central, mailbox: .bounded(.max, whenFull: policy)), Log<Int>())
+      pump.addEventCallback { (event: Numbered) in log.append(event.number) }
+      #expect((0..<3).map { Numbered(number: $0).queue(on: central) } == [1, 1, 1])
+      pump.run()
+      #expect(log.entries == [0, 1, 2])
+      pump.cancel()
+      pump.run()
+    }
+  }
 }
