@@ -49,13 +49,14 @@ static const char *closed(void)
 	return NULL;
 }
 
-/* A sink that accepts a number of envelopes and then closes. */
+/* A sink that accepts a number of envelopes and then has closed, or answers what it was told. */
 struct short_sink {
 	struct evc_sink sink;
 	struct evc_subscription subscription;
 	uint32_t room;
 	uint64_t references;
 	uint64_t accepted;
+	enum evc_status answer;
 };
 
 static enum evc_status short_accept(struct evc_sink *sink, const struct evc_chain *chain)
@@ -64,7 +65,7 @@ static enum evc_status short_accept(struct evc_sink *sink, const struct evc_chai
 	struct evc_envelope *envelope = chain->first, *next;
 
 	if (chain->count > self->room)
-		return EVC_CLOSED;
+		return self->answer;
 	self->room -= chain->count;
 	self->accepted += chain->count;
 	for (uint32_t i = 0; i < chain->count; i++, envelope = next) {
@@ -87,10 +88,10 @@ static void short_release(struct evc_sink *sink)
 static const char *half(void)
 {
 	struct short_sink narrow = { .sink = { short_accept, short_retain, short_release, false, 0, NULL, NULL, NULL },
-				     .room = 70 };
+				     .room = 70,
+				     .answer = EVC_CLOSED };
 	struct evc_load load = { 0 };
 	struct crew crew;
-
 	narrow.subscription.sink = &narrow.sink;
 	EXPECT_NONE(crew_open(&crew, 0, NULL));
 	EXPECT_OK(evc_balancer_add(crew.balancer, &narrow.subscription, 0, false, &load));
@@ -103,6 +104,35 @@ static const char *half(void)
 	EXPECT_EQUAL(evc_load_promised(&load), 64, "promises");
 	EXPECT_NONE(crew_close(&crew));
 	EXPECT_EQUAL(narrow.references, 0, "references of the sink");
+	return NULL;
+}
+
+/* A receiver without memory is not one that has closed: its promises are counted as lost, so that it can retire. */
+static const char *starved(void)
+{
+	struct short_sink starving = { .sink = { short_accept, short_retain, short_release, false, 0, NULL, NULL, NULL },
+				       .room = 1,
+				       .answer = EVC_OUT_OF_MEMORY };
+	struct evc_load load = { 0 };
+	struct crew crew;
+
+	EXPECT_NONE(crew_open(&crew, 0, NULL));
+	starving.subscription.sink = &starving.sink;
+	starving.subscription.drop = evc_balancer_subscription(crew.balancer)->drop;
+	starving.subscription.context = &crew;
+	EXPECT_OK(evc_balancer_add(crew.balancer, &starving.subscription, 0, false, &load));
+	EXPECT_NONE(crew_post_values(&crew, 0, 1, EVC_OK));
+	EXPECT_NONE(crew_post_values(&crew, 1, 1, EVC_OK));
+	EXPECT_NONE(crew_post_values(&crew, 2, 10, EVC_OK));
+	EXPECT_EQUAL(starving.accepted, 1, "placed envelopes");
+	EXPECT_EQUAL(crew.drops, 11, "D4: ended payloads");
+	EXPECT_EQUAL(evc_balancer_refused(crew.balancer) + evc_balancer_dropped(crew.balancer), 0,
+		     "envelopes without a receiver");
+	EXPECT_EQUAL(evc_load_lost(&load), 11, "lost promises");
+	EXPECT_EQUAL(evc_load_promised(&load), 1, "promises");
+	EXPECT_EQUAL(evc_load_retire(&load), 12, "promises in all");
+	EXPECT_NONE(crew_close(&crew));
+	EXPECT_EQUAL(starving.references, 0, "references of the sink");
 	return NULL;
 }
 
@@ -215,6 +245,7 @@ static const char *plain_looks_again(void)
 static const struct evc_suite_test tests[] = {
 	{ "D4 what a closed or retired receiver would get goes to another, or back", closed },
 	{ "D4 what is left of a chain when the last receiver closes is counted", half },
+	{ "D4 a receiver without memory has not closed, and its promises count as lost", starved },
 	{ "D4 a balancer looks again when all that it knew were replaced", looks_again },
 	{ "D4 plain payloads: what a closed or retired receiver would get", plain_closed },
 	{ "D4 plain payloads: a balancer looks again when all were replaced", plain_looks_again },

@@ -8,7 +8,7 @@
  * keep pointers into it after `choose` has returned.
  *
  * Each receiver gets its part of a chain in the order of the chain (D2). If a receiver closes meanwhile, its
- * part goes to another one, behind that receiver's own part.
+ * part goes to another one, in order, before or behind that receiver's own part.
  *
  *     router ──► evc_balancer ──┬──► evc_mailbox 0
  *                 (snapshot of   ├──► evc_mailbox 1

@@ -65,8 +65,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_unregister_thread(void);
  *         joined, an envelope, a node or a handler of a tree); another thread has used the core and neither ended nor
  *         called `evc_unregister_thread`; the call is made in a handler, a walk, a dispatch, a `fire` or a
  *         `finalize`; or another thread is in this function. Everything still works then; only memory that nobody
- *         used was given back, and, unless the call was refused for where it is made, the calling thread's reserve
- *         (realtime.h).
+ *         used was given back, and perhaps the calling thread's reserve (realtime.h).
  *
  * Threads: any, while no other thread calls the core; threads of the program that have used it are joined first.
  * Progress: blocking. Errors: EVC_NOT_PERMITTED.

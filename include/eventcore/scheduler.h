@@ -163,7 +163,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_scheduler_cancel(struct evc_scheduler *
  * @param now the time up to which timers fire; not before that of the last call
  * @param next receives the earliest deadline that is left, EVC_FOREVER if there is none; may be NULL
  * @return how many timers fired; 0, with `*next` EVC_FOREVER, if another thread or a `fire` of this one is
- *         already inside
+ *         already inside, whose `*next` then tells of all timers that this caller knew of
  *
  * Threads: any. Progress: that of the `fire` functions.
  */

@@ -87,13 +87,15 @@ static enum evc_status post_to(struct evc_thread_record *record, const struct ev
 	struct evc_overflow_counts before = record->overflow, after;
 	uint32_t count = chain->count, lost;
 	enum evc_status status = sink->accept(sink, chain);
+	/* Full, or out of memory: another receiver would be chosen against the order, and a close is final. */
+	bool is_refused = status != EVC_OK && status != EVC_CLOSED;
 
 	after = record->overflow;
 	/* What it displaces is told by `did_displace`, since it may be another's. */
-	lost = status == EVC_FULL ? count : after.refused - before.refused + (after.dropped - before.dropped);
+	lost = is_refused ? count : after.refused - before.refused + (after.dropped - before.dropped);
 	if (evc_unlikely(lost > 0) && evc_load_lose(entry->load, lost) && sink->look_again != NULL)
 		sink->look_again(sink);
-	if (evc_likely(status != EVC_FULL))
+	if (evc_likely(!is_refused))
 		return status;
 	refuse(record, chain);
 	return EVC_OK;

@@ -155,26 +155,31 @@ static void drop_all(struct evc_bound *bound, struct evc_envelope *envelope, boo
 	}
 }
 
+/*
+ * Sets the segment aside that one put to any of these lanes may need. Before each put: how many a chain needs depends on
+ * what others put between its events.
+ */
+static bool provide(struct evc_thread_record *record, uint32_t lanes)
+{
+	return lanes >> EVC_LANE_FIRST_QUEUE == 0 || evc_spares_provide(record, EVC_NEEDS_SEGMENT, 1, false);
+}
+
 enum evc_status evc_bound_accept_displacing(struct evc_bound *bound, const struct evc_chain *chain)
 {
 	struct evc_thread_record *record = evc_thread_record();
 	struct evc_chain dropped = EVC_CHAIN_EMPTY, displaced = EVC_CHAIN_EMPTY;
 	struct evc_envelope *envelope = chain->first, *next, *victim;
-	uint32_t segments = 0;
 
 	if (evc_unlikely(bound->ops->is_closed(bound->owner)))
 		return EVC_CLOSED;
-	/* All memory that may be needed: each lane may fill its segment, and more of them by a long chain. */
-	for (uint32_t lanes = chain->lanes >> EVC_LANE_FIRST_QUEUE; lanes != 0; lanes &= lanes - 1)
-		segments += 1 + chain->count / EVC_QUEUE_CELLS;
-	if (evc_unlikely(record == NULL ||
-			 (segments > 0 && !evc_spares_provide(record, EVC_NEEDS_SEGMENT, segments, false))))
+	if (evc_unlikely(record == NULL || !provide(record, chain->lanes)))
 		return EVC_OUT_OF_MEMORY;
 	for (uint32_t left = chain->count; left > 0; left--, envelope = next) {
 		unsigned lane = envelope->lane;
 
 		next = evc_slot_next(envelope);
-		if (evc_unlikely(!find_place(bound, lane, &victim))) {
+		/* A part has been accepted: without memory the rest is dropped. */
+		if (evc_unlikely(!provide(record, 1u << lane) || !find_place(bound, lane, &victim))) {
 			evc_chain_append(&dropped, envelope);
 			continue;
 		}

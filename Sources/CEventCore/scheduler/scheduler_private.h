@@ -78,8 +78,8 @@ struct evc_scheduler {
 	/* Written by the runner, read by every add. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t sleeps_until;
 	_Atomic bool closed;
-	/* True if some thread is the runner. */
-	_Atomic bool running;
+	/* How many came to be the runner since it was nobody; the first of them is. */
+	_Atomic uint64_t runners;
 	/* Written by the runner. */
 	_Atomic uint64_t count_fired;
 	_Atomic uint64_t count_ended;

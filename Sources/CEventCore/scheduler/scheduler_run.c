@@ -5,20 +5,21 @@
 #ifdef EVC_URCU
 #include "scheduler/scheduler_private.h"
 
-/* Makes this thread the runner; false if there is one. */
+/* Makes this thread the runner; false if there is one, which learns by its `end` that another one came. */
 static bool begin(struct evc_scheduler *scheduler)
 {
-	/* Release, pairs with end: that the scheduler is closed. The rest comes with the lock. */
-	return !atomic_exchange_explicit(&scheduler->running, true, memory_order_release);
+	/* Release, pairs with end: that the scheduler is closed, or has an earlier timer. The rest comes with the lock. */
+	return atomic_fetch_add_explicit(&scheduler->runners, 1, memory_order_release) == 0;
 }
 
-static void end(struct evc_scheduler *scheduler)
+/* True if another thread, or a `fire`, was refused meanwhile. */
+static bool end(struct evc_scheduler *scheduler)
 {
 	/*
 	 * Acquire, pairs with begin, and a read-modify-write: a close that found this thread running comes
 	 * before this, and the following look at `closed` sees it.
 	 */
-	(void)atomic_exchange_explicit(&scheduler->running, false, memory_order_acquire);
+	return atomic_exchange_explicit(&scheduler->runners, 0, memory_order_acquire) > 1;
 }
 
 /* Increments a count that the runner alone writes. Release: pairs with evc_scheduler_read_statistics. */
@@ -154,6 +155,7 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 {
 	uint64_t ignored;
 	size_t fired = 0;
+	bool was_refused;
 
 	if (next == NULL)
 		next = &ignored;
@@ -165,13 +167,17 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 		if (evc_scheduler_is_closed(scheduler)) {
 			evc_scheduler_drop_all(scheduler);
 			*next = EVC_FOREVER;
-			end(scheduler);
+			(void)end(scheduler);
 			break;
 		}
-		end(scheduler);
+		was_refused = end(scheduler);
 		/* A close that found this thread running left the rest to it. */
-		if (!evc_scheduler_is_closed(scheduler))
-			break;
+		if (evc_scheduler_is_closed(scheduler))
+			continue;
+		/* So did a thread that was woken for an earlier timer. */
+		if (was_refused)
+			*next = evc_scheduler_next(scheduler);
+		break;
 	}
 	evc_scheduler_release(scheduler);
 	return fired;
@@ -198,7 +204,7 @@ void evc_scheduler_close(struct evc_scheduler *scheduler)
 		(void)evc_parker_wake(scheduler->parker);
 	else if (begin(scheduler)) {
 		evc_scheduler_drop_all(scheduler);
-		end(scheduler);
+		(void)end(scheduler);
 	}
 }
 #endif

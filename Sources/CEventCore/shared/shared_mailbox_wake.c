@@ -3,6 +3,7 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
+#define _GNU_SOURCE 1
 /*
  * Which workers sleep or look, and which one a post wakes: P1 to P7 and W1 to W8 of shared_mailbox_private.h.
  * A post that finds no sleeping worker does not come here.
@@ -11,6 +12,10 @@
 #include "shared/shared_mailbox_private.h"
 
 #include <sched.h>
+#include <time.h>
+
+/* How often a worker that ends yields to who wakes it, before it sleeps. */
+#define YIELDS 8u
 
 /* Clears a bit and wakes its worker, which the caller has counted as looking. False if no bit was set. */
 static bool claim(struct evc_shared_mailbox *mailbox)
@@ -165,7 +170,12 @@ void evc_worker_leave(struct evc_worker *worker)
 {
 	evc_worker_pass_on(worker);
 	/* Pairs with claim. */
-	while (atomic_load_explicit(&worker->wakes, memory_order_acquire) != worker->claims)
+	for (unsigned turn = 0; atomic_load_explicit(&worker->wakes, memory_order_acquire) != worker->claims;
+	     turn++) {
 		sched_yield();
+		/* A real-time thread yields to nobody of a lower priority, such as the one that wakes it here. */
+		if (turn >= YIELDS)
+			nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+	}
 }
 #endif

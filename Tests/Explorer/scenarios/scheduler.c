@@ -198,6 +198,31 @@ SCENARIO(scheduler_driven)
 	tear_down();
 }
 
+static uint64_t sooner;
+
+static void *add_sooner(void *next)
+{
+	sooner = evc_clock_now() + 500000;
+	CHECK(evc_scheduler_add(scheduler, sooner, &ops, &contexts[0], &ids[0]) == EVC_OK);
+	(void)evc_scheduler_run_due(scheduler, evc_clock_now(), next);
+	return NULL;
+}
+
+/* Driven by two threads, one of which adds an earlier timer and may be refused: one of them learns its deadline. */
+SCENARIO(scheduler_driven_two)
+{
+	uint64_t mine, theirs;
+	pthread_t thread;
+
+	set_up(true);
+	add(1, 1000000);
+	thread = explorer_start(add_sooner, &theirs);
+	(void)evc_scheduler_run_due(scheduler, evc_clock_now(), &mine);
+	explorer_join(thread);
+	CHECK(contexts[0].fired == 1 || mine <= sooner || theirs <= sooner);
+	tear_down();
+}
+
 /* Driven, with `wake`: adding a timer that is due before the known one calls it. */
 static void wake(void *unused)
 {
