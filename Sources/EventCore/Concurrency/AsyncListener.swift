@@ -169,7 +169,10 @@ final class AsyncListener: EventListenerHandling, Sendable {
   @discardableResult
   func removeAndWait() -> Bool {
     let isFirst = remove()
-    done("removeAndWait()")?.wait()
+    let last = done("removeAndWait()")
+    // The filter, which runs before a call is counted.
+    mailbox.waitUntilTaken()
+    last?.wait()
     return isFirst
   }
 
@@ -177,7 +180,9 @@ final class AsyncListener: EventListenerHandling, Sendable {
   @discardableResult
   func removed() async -> Bool {
     let isFirst = remove()
-    await done("removed()")?.opened()
+    let last = done("removed()")
+    await mailbox.untilTaken()
+    await last?.opened()
     return isFirst
   }
 

@@ -112,6 +112,10 @@ class SequenceMailbox: @unchecked Sendable {
   @discardableResult
   final func end() -> Bool { registration.remove() }
 
+  /// Returns when no take is inside the interest's filter any more. After `end()`; any thread.
+  final func waitUntilTaken() { consumer.waitUntilDone(registration.call.handler) }
+  final func untilTaken() async { await consumer.untilDone(registration.call.handler) }
+
   /// False once it has ended. Any thread.
   final var isActive: Bool { registration.isActive && context.isUsable }
 

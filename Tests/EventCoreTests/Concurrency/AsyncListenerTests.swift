@@ -82,6 +82,33 @@ struct AsyncListenerTests {
     #expect(central.listener.statistics.cancelled == 2)
   }
 
+  @Test("D6: removed() waits for the filter that runs, and no call follows", arguments: cores)
+  func removalInFilter(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (log, entered, leave) = (Log<String>(), Gate(), Gate())
+    let handle = Ping.addListener(
+      nil, interestedIn: .custom,
+      customFilter: { _, _, _ in
+        entered.open()
+        leave.pass()
+        log.append("filtered")
+        return true
+      }, on: central
+    ) { _ async in log.append("called") }
+    Ping().queue(on: central)
+    await offThePool { entered.pass() }
+    #expect(handle.remove())
+    let removal = Task {
+      #expect(await !handle.removed())
+      log.append("removed")
+    }
+    for _ in 0..<100 { await Task.yield() }
+    #expect(log.entries.isEmpty)
+    leave.open()
+    await removal.value
+    #expect(log.entries == ["filtered", "removed"])
+  }
+
   @Test("D6: no call begins after remove(), neither one that a tracer holds up", arguments: cores, [1, 2])
   func removalInTracer(core: EventCentral.Core, limit: Int) async {
     for endsSource in [false, true] {
