@@ -109,7 +109,7 @@ extension NATSBridge {
     }
     // It fails if the bridge was closed meanwhile. Then nobody knows when the last call ends, and the inlet stays.
     natsSubscription_SetOnCompleteCB(subscription, Inlet.end, inlet.context)
-    return keep(RemoteRegistration(inward: subscription, to: inlet, of: self))
+    return keep(RemoteRegistration(inward: subscription, overrun: inlet.overrun, of: self))
   }
 }
 
@@ -118,9 +118,7 @@ extension NATSBridge {
 /// Ownership: the client has a reference until the subscription's last call.
 final class Inlet: Sendable {
   private let handle: @Sendable (OpaquePointer) -> Void
-  /// Relaxed, both: the client's lock of the subscription orders them.
-  private let isDraining = Atomic<Bool>(false)
-  private let lastOverrun = Atomic<Int>(0)
+  let overrun = Overrun()
 
   init(_ handle: @escaping @Sendable (OpaquePointer) -> Void) {
     self.handle = handle
@@ -131,30 +129,11 @@ final class Inlet: Sendable {
   /// Gives the client's reference back. Once.
   func letGo() { Unmanaged.passUnretained(self).release() }
 
-  /// How many messages of its subscription the client has dropped; the last known number once that has ended, of which
-  /// the client tells nothing. Any thread.
-  @discardableResult
-  func overrun(of subscription: OpaquePointer) -> Int {
-    var dropped: Int64 = 0
-    guard natsSubscription_GetDropped(subscription, &dropped) == NATS_OK else {
-      return lastOverrun.load(ordering: .relaxed)
-    }
-    // Another thread may have stored a later number.
-    return lastOverrun.max(Int(dropped), ordering: .relaxed).newValue
-  }
-
-  /// Before the drain of its subscription. From then on each message notes what was dropped: the client drops a message
-  /// because others wait, and the last of those comes after it.
-  func beginDrain(of subscription: OpaquePointer) {
-    isDraining.store(true, ordering: .relaxed)
-    overrun(of: subscription)
-  }
-
   static let handler: natsMsgHandler = { _, subscription, message, context in
     guard let message, let context else { return }
     defer { SpentMessages.shared.add(message) }
     Unmanaged<Inlet>.fromOpaque(context)._withUnsafeGuaranteedRef { inlet in
-      if let subscription, inlet.isDraining.load(ordering: .relaxed) { inlet.overrun(of: subscription) }
+      if let subscription { inlet.overrun.note(of: subscription) }
       inlet.handle(message)
     }
   }
@@ -163,6 +142,38 @@ final class Inlet: Sendable {
     Unmanaged<Inlet>.fromOpaque(context).release()
     // The last messages may have come while the bridge ended.
     SpentMessages.shared.destroyAll()
+  }
+}
+
+/// How many messages of a subscription the client has dropped. Any thread.
+///
+/// The registration and the inlet share it: a registration that retained the inlet, whose handler may lead back to it,
+/// would never end.
+final class Overrun: Sendable {
+  /// Relaxed, both: the client's lock of the subscription orders them.
+  private let isDraining = Atomic<Bool>(false)
+  private let last = Atomic<Int>(0)
+
+  /// The last known number once the subscription has ended, of which the client tells nothing.
+  @discardableResult
+  func count(of subscription: OpaquePointer) -> Int {
+    var dropped: Int64 = 0
+    guard natsSubscription_GetDropped(subscription, &dropped) == NATS_OK else { return last.load(ordering: .relaxed) }
+    // Another thread may have stored a later number.
+    return last.max(Int(dropped), ordering: .relaxed).newValue
+  }
+
+  /// Before the drain of its subscription. From then on each message notes what was dropped: the client drops a message
+  /// because others wait, and the last of those comes after it; or because it alone is longer than all that may wait,
+  /// which stays uncounted if no other follows.
+  func beginDrain(of subscription: OpaquePointer) {
+    isDraining.store(true, ordering: .relaxed)
+    count(of: subscription)
+  }
+
+  /// For a message that has come.
+  func note(of subscription: OpaquePointer) {
+    if isDraining.load(ordering: .relaxed) { count(of: subscription) }
   }
 }
 

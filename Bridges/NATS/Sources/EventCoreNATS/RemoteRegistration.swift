@@ -9,17 +9,16 @@ import Synchronization
 /// What a bridge does for one type of events, until it is removed or the bridge ends.
 public final class RemoteRegistration: Sendable {
   private enum Kind: @unchecked Sendable {
-    /// The client's subscription, of which this is the only reference, what is called for it, and where it goes in the
-    /// end.
-    case inward(OpaquePointer, Inlet, Link)
+    /// The client's subscription, of which this is the only reference, what it dropped, and where it goes in the end.
+    case inward(OpaquePointer, Overrun, Link)
     case local([@Sendable () -> Void])
   }
   private let kind: Kind
   private let hasEnded = Atomic<Bool>(false)
   private let bridge: WeakBridge
 
-  init(inward subscription: OpaquePointer, to inlet: Inlet, of bridge: NATSBridge) {
-    kind = .inward(subscription, inlet, bridge.link)
+  init(inward subscription: OpaquePointer, overrun: Overrun, of bridge: NATSBridge) {
+    kind = .inward(subscription, overrun, bridge.link)
     self.bridge = WeakBridge(bridge)
   }
 
@@ -55,16 +54,19 @@ public final class RemoteRegistration: Sendable {
 
   /// Asks the server for nothing more, and returns when what it has sent was dispatched, or the time is over.
   func drain(until deadline: Date) {
-    guard case .inward(let subscription, let inlet, _) = kind, isActive else { return }
-    inlet.beginDrain(of: subscription)
+    guard case .inward(let subscription, let overrun, _) = kind, isActive else { return }
+    overrun.beginDrain(of: subscription)
     guard natsSubscription_DrainTimeout(subscription, deadline.milliseconds()) == NATS_OK else { return }
-    natsSubscription_WaitForDrainCompletion(subscription, deadline.milliseconds())
+    // Meanwhile as well: no message comes while a handler does not return, and others are dropped for it.
+    while natsSubscription_WaitForDrainCompletion(subscription, deadline.milliseconds(atMost: 100)) == NATS_TIMEOUT,
+      deadline > Date()
+    { overrun.count(of: subscription) }
   }
 
   /// How many messages the client has dropped.
   var overrun: Int {
-    guard case .inward(let subscription, let inlet, _) = kind else { return 0 }
-    return inlet.overrun(of: subscription)
+    guard case .inward(let subscription, let overrun, _) = kind else { return 0 }
+    return overrun.count(of: subscription)
   }
 }
 
