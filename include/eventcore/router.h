@@ -98,10 +98,11 @@ EVC_API EVC_MUST_USE enum evc_status evc_router_subscribe(struct evc_router *rou
 
 /**
  * As `evc_router_subscribe`, and gives another subscription of the key a new generation in the same step, if it is
- * subscribed: each event has come to both with these generations, or to the other one alone with that of before. So who
- * keeps the newest event of a key for those who subscribe later knows which events they get anyway.
+ * subscribed: each event comes to both with these generations, or to both as they were before, that is to the other
+ * one alone if `subscription` is new. So who keeps the newest event of a key for those who subscribe later knows which
+ * events they get anyway.
  *
- * @param other not `subscription`; neither added nor removed
+ * @param other not `subscription`; neither added nor removed. NULL: none
  * @param other_generation at most EVC_GENERATION_MAX
  *
  * Threads, progress, ownership, errors: as for `evc_router_subscribe`.

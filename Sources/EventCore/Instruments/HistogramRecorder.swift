@@ -5,8 +5,8 @@ import Synchronization
 
 /// A histogram that one thread at a time writes, in memory that does not grow, and any thread reads.
 ///
-/// All is relaxed: the numbers publish nothing, and a reader may find those of an event that is being counted some
-/// apart.
+/// All but the counts is relaxed: the numbers publish nothing, and a reader may find those of an event that is being
+/// counted some apart.
 final class HistogramRecorder: Sendable {
   // The pointer is constant.
   private nonisolated(unsafe) let counts: UnsafeMutablePointer<Atomic<UInt64>>
@@ -25,11 +25,13 @@ final class HistogramRecorder: Sendable {
   }
 
   func record(_ nanoseconds: UInt64) {
-    // The bounds first, so that a reader that finds the duration mostly finds them, too.
+    // The bounds first: a reader that finds the duration finds them, too.
     if nanoseconds < smallest.load(ordering: .relaxed) { smallest.store(nanoseconds, ordering: .relaxed) }
     if nanoseconds > largest.load(ordering: .relaxed) { largest.store(nanoseconds, ordering: .relaxed) }
     add(nanoseconds, to: sum)
-    add(1, to: counts[HistogramLayout.index(of: nanoseconds)])
+    let count = counts + HistogramLayout.index(of: nanoseconds)
+    // Releasing, pairs with `histogram`.
+    count.pointee.store(count.pointee.load(ordering: .relaxed) &+ 1, ordering: .releasing)
   }
 
   private func add(_ more: UInt64, to number: borrowing Atomic<UInt64>) {
@@ -38,9 +40,9 @@ final class HistogramRecorder: Sendable {
 
   /// What was recorded so far. Any thread.
   var histogram: EventHistogram {
-    // Before the bounds, the other way round than `record`.
+    // Before the bounds, the other way round than `record`, with which acquiring pairs.
     let filled = (0..<HistogramLayout.count).compactMap { index -> (index: Int, count: UInt64)? in
-      let count = self.counts[index].load(ordering: .relaxed)
+      let count = self.counts[index].load(ordering: .acquiring)
       return count == 0 ? nil : (index, count)
     }
     return EventHistogram(

@@ -142,7 +142,8 @@ struct PoolPast {
     unsettled.removeAll { member, consumer in
       let statistics = consumer.statistics
       // A job is promised as it begins. One that is being dropped may count as a job first: then the sums differ, as they
-      // should.
+      // should. Of one that the ending mailbox has refused they differ for good, and the consumer is kept as long as the
+      // limit allows.
       let lost = statistics.cancelled &- consumer.droppedJobs.load(ordering: .relaxed)
       let accounted = member.load.done + consumer.mailbox.supersededCount &+ lost
       let isSettled = member.load.promised == accounted

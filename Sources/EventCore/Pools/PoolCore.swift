@@ -21,6 +21,9 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     var retiring: [Slot] = []
     var capacity: Int
     var isAdjusting = false
+    /// Whether threads that have ended are to be taken out before the others are counted: one whose `join` has returned
+    /// may not have left the pool yet.
+    var mustSweep = false
     var isEnded = false
     var past = PoolPast()
     /// Whether a thread was cancelled while events waited for it.
@@ -113,6 +116,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   }
 
   private enum Step {
+    case sweep
     case add(index: Int)
     case retire(Slot)
   }
@@ -120,17 +124,17 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   /// Makes and retires threads until the pool has `capacity` threads.
   private func adjust() {
     let isFirst = state.withLock { state in
+      state.mustSweep = true
       defer { state.isAdjusting = true }
       return !state.isAdjusting
     }
     guard isFirst else { return }
-    // Before they are counted: a thread whose `join` has returned may not have left the pool yet.
-    sweepEnded()
     // The indices of threads that ended while they were made. They are not replaced at once, since the
     // next ones might end, too.
     var ended: Set<Int> = []
     while let step = nextStep(but: ended) {
       switch step {
+      case .sweep: sweepEnded()
       case .add(let index):
         let slot = makeSlot(index)
         if slot.thread.consumer.ended.isOpen { ended.insert(index) } else { admit(slot) }
@@ -161,6 +165,10 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
 
   private func nextStep(but ended: Set<Int>) -> Step? {
     state.withLock { state in
+      if state.mustSweep {
+        state.mustSweep = false
+        return .sweep
+      }
       if !state.isEnded, state.slots.count + ended.count < state.capacity, hasRoom(state) {
         // The lowest index that no thread has, including those that are being retired.
         let taken = ended.union((state.slots + state.retiring).map(\.member.index))

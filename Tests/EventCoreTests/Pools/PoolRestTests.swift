@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import EventCore
 import EventCoreTestSupport
 import Testing
+
+@testable import EventCore
 
 @Suite("Pools that have nothing to do, or no thread to do it")
 struct PoolRestTests {
@@ -91,6 +92,20 @@ struct PoolRestTests {
     #expect(jobs.pool.withThreads { $0.map(\.index) } == [2])
     #expect(waitUntil { jobs.lifetime.alive == 1 })
     busy.letGo()
+    jobs.pool.cancel()
+  }
+
+  @Test("a shared pool that has handled a burst gives its memory back")
+  func burst() throws {
+    let jobs = JobPool(.locking, 2, EventPoolSharedBalancer())
+    let held = jobs.pool.withThreads { $0.map { HeldThread($0) } }
+    let inbox = try #require(jobs.pool.core.shared?.core as? LockingSharedMailbox).inbox
+    for number in 0..<10_000 { Job(number: number).queue(on: jobs.central) }
+    let most = 1 << 16
+    #expect(inbox.withLock { inbox.lanes.contains(over: most) })
+    held.forEach { $0.letGo() }
+    #expect(waitUntil { inbox.withLock { !inbox.lanes.contains(over: most) } })
+    #expect(jobs.log.entries(atLeast: 10_000).count == 10_000)
     jobs.pool.cancel()
   }
 }

@@ -281,6 +281,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     while !hasNews {
       let hasMuch =
         lanes.contains(over: Self.keptBytes) || inbox.lanes.contains(over: Self.keptBytes)
+        || shared?.lanes.contains(over: Self.keptBytes) == true
       sleeper.announce(toShared: own.pointee.looksAtShared)
       let isInTime = sleeper.monitor.wait(until: hasMuch ? deadline : nil)
       sleeper.withdraw()
@@ -292,10 +293,11 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     inbox.mutex.unlock()
   }
 
-  /// Frees unused memory, but for `kept` bytes of each lane.
+  /// Frees unused memory, but for `kept` bytes of each lane. A worker frees that of its shared mailbox, too.
   private func trim(to kept: Int) {
     for block in lanes.takeMemory(over: kept) { block.deallocate() }
     inbox.trim(to: kept)
+    shared?.trim(to: kept)
   }
 
   /// Looks for as long as the strategy says. Returns true once there is something to do.
