@@ -12,7 +12,9 @@ extension Consumer: Instrumented {
   var waiting: Int { mailbox.depths().reduce(0, +) }
 
   var reading: ReceiverReading {
-    let (counts, mailbox) = (statistics, mailboxStatistics)
+    // One count for both, or an event that is freed meanwhile would be accepted, and neither waiting nor cancelled.
+    let kept = self.mailbox.counts()
+    let (counts, mailbox) = (statistics(kept.dropped), mailboxStatistics(kept))
     return ReceiverReading(
       accepted: mailbox.accepted, refused: mailbox.refused, dropped: mailbox.dropped, waiting: mailbox.waiting,
       highWaterMark: mailbox.highWaterMark, delivered: counts.delivered, skipped: counts.skipped,
@@ -21,18 +23,22 @@ extension Consumer: Instrumented {
 }
 
 extension Consumer {
-  var statistics: EventThreadStatistics {
+  var statistics: EventThreadStatistics { statistics(mailbox.counts().dropped) }
+
+  private func statistics(_ cancelled: UInt64) -> EventThreadStatistics {
     // Those that are counted by type, and those that are not.
     let (counted, others) = (probe.total, HandledCounts(calls.counts.memory))
     return EventThreadStatistics(
       delivered: counted.delivered + others[HandledCounts.delivered],
       skipped: counted.skipped + others[HandledCounts.skipped] + mailbox.supersededCount,
-      cancelled: mailbox.counts().dropped)
+      cancelled: cancelled)
   }
 
-  var mailboxStatistics: EventMailboxStatistics {
+  var mailboxStatistics: EventMailboxStatistics { mailboxStatistics(mailbox.counts()) }
+
+  private func mailboxStatistics(_ counts: (taken: UInt64, dropped: UInt64)) -> EventMailboxStatistics {
     EventMailboxStatistics(
-      mailbox.counts(), superseded: mailbox.supersededCount, waiting: mailbox.depths().reduce(0, +),
+      counts, superseded: mailbox.supersededCount, waiting: mailbox.depths().reduce(0, +),
       mailbox.overflow)
   }
 
