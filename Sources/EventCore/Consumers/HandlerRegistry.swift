@@ -45,6 +45,9 @@ final class HandlerRegistry: @unchecked Sendable {
   /// Whether what was taken is still handled: false once it was closed, unless to handle first what waits.
   var delivers: Bool { state.withLock { !$0.isClosed || $0.isDraining } }
 
+  /// Whether it was closed to handle first what waits.
+  var isDraining: Bool { state.withLock { $0.isClosed && $0.isDraining } }
+
   /// Registers a handler for events of one type, which gets the newest one first if the central keeps it. Nil if the
   /// consumer is closed.
   func add(_ handler: EventHandler, _ type: EventTypeActions) -> Receiver? {

@@ -9,7 +9,8 @@ extension EventCoordinator {
   ///   - central: Where the events are queued. It is retained.
   ///   - priority: Their priority.
   ///
-  /// **Threads**: the emission does not wait for the receivers.
+  /// **Threads**: the emission does not wait for the receivers. If these coordinators also emit the events of the central
+  /// (``emitEvents(of:from:executeOn:isolation:)``), one of that type that nobody stops circulates for ever.
   public final func dispatchUnhandled(
     to central: EventCentral = .shared, priority: EventPriority = .normal
   ) {

@@ -99,8 +99,13 @@ open class EventCoordinator: EventResponder {
         current = last
       }
       guard current !== self else { return }
-      // An override has removed a coordinator that was on the way up: begin again from the top.
       guard let parent = current.parentCoordinator else {
+        // In the `deinit` of this one, the links of its children to it are nil already.
+        if childCoordinators.last === current {
+          childCoordinators.removeLast()
+          current.performStop()
+        }
+        // Or else an override has removed a coordinator that was on the way up: begin again from the top.
         current = self
         continue
       }

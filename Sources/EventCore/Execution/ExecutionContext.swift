@@ -61,6 +61,9 @@ package final class ExecutionContext: @unchecked Sendable {
   /// The same, but true also while it handles what waits before its end, and after that until it is closed.
   var delivers: Bool { consumer.canRun && consumer.delivers }
 
+  /// Whether it takes nothing more, and still handles what waits.
+  package var isDraining: Bool { consumer.isDraining }
+
   /// How many events wait in the context, of all its users.
   var waitingCount: Int { consumer.mailbox.depths().reduce(0, +) }
 }

@@ -21,7 +21,8 @@ public protocol EventRegistration: AnyObject {
   /// - Returns: False if it had ended already; it waits for a running call in either case.
   ///
   /// **Threads**: it blocks the calling thread while the handler runs; in a task write `await removed()`.
-  /// Inside the handler itself it traps. Two handlers that wait for each other wait for ever.
+  /// Inside the handler itself it traps; that of a coordinator's interceptor, which runs on the caller's thread, returns
+  /// at once. Two handlers that wait for each other wait for ever.
   @available(*, noasync, message: "It blocks its thread: write await removed().")
   @discardableResult
   func removeAndWait() -> Bool

@@ -19,7 +19,7 @@ final class TreeDelivery: Sendable {
     self.place = place
   }
 
-  /// Hands a call over. False if the place has ended, which also removes the handler.
+  /// Hands a call over. False if the place takes no more. That removes the handler, once the place has handled what waits.
   @usableFromInline
   func handOver(_ handle: EventNodeHandle, _ body: @escaping @Sendable () -> Void) -> Bool {
     // `canRun` is needed, since a task closes the consumer of an actor some time after the actor's end.
@@ -35,7 +35,7 @@ final class TreeDelivery: Sendable {
       }
       for latch in waiting { latch.open() }
     }
-    if !isPosted { handle.remove() }
+    if !isPosted, !consumer.isDraining { handle.remove() }
     return isPosted
   }
 

@@ -53,6 +53,11 @@ final class ObserverEntry: @unchecked Sendable {
     return context.run(body)
   }
 
+  /// Ends an entry whose observer could not be called, unless calls of it wait in a place that still runs them.
+  func endUncalled() {
+    if context?.isDraining != true { end() }
+  }
+
   /// Ends the entry: no call of the observer begins after this. With no lock held, since it may free closures
   /// that wait in the context.
   func end() {

@@ -36,6 +36,9 @@ protocol ObserverContext: Sendable {
   /// False if its actor, its thread or its central has ended. Any thread, with no lock held.
   var isUsable: Bool { get }
 
+  /// Whether it takes nothing more, and still runs what was handed over. Any thread.
+  var isDraining: Bool { get }
+
   /// Tells that the observer does not need the place any more. Once, with no lock held.
   func leave()
 }

@@ -71,10 +71,10 @@ final class ObserverView<Observer>: @unchecked Sendable {
     entries[index].run { _ = self.call(at: index, code) }
   }
 
-  /// Ends an observer that cannot be called any more.
+  /// Ends an observer that could not be called in its place.
   @usableFromInline
   func end(at index: Int) {
-    entries[index].end()
+    entries[index].endUncalled()
   }
 
   // MARK: Keeping a cast without retaining

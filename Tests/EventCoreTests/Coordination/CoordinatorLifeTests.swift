@@ -47,6 +47,34 @@ struct CoordinatorLifeTests {
     #expect(first.parentCoordinator === coordinator)
   }
 
+  @Test("a coordinator that stops in its deinit stops those below, the last child first")
+  func stopInDeinit() {
+    final class Noting: Coordinator {
+      let (name, log): (String, Log<String>)
+      init(_ name: String, _ log: Log<String>) {
+        (self.name, self.log) = (name, log)
+        super.init(rootResponder: nil)
+      }
+      override func stop() {
+        log.append(name)
+        super.stop()
+      }
+    }
+    final class App: Coordinator {
+      deinit { stop() }
+    }
+    let log = Log<String>()
+    var app: App? = App(rootResponder: nil)
+    app?.start()
+    let (first, last, below) = (Noting("first", log), Noting("last", log), Noting("below", log))
+    app?.startChild(first)
+    app?.startChild(last)
+    last.startChild(below)
+    app = nil
+    #expect(log.entries == ["below", "last", "first"])
+    #expect(!first.isStarted && !last.isStarted && !below.isStarted)
+  }
+
   @Test("a typed coordinator knows its root's type")
   func typed() {
     final class TitledScreen: Screen { var title = "teams" }

@@ -141,6 +141,31 @@ struct TreeExecutionTests {
     #expect(log.entries == ["root"])
   }
 
+  @Test("D10: calls that wait as their place is drained are made, though a raise is refused meanwhile", arguments: cores)
+  func drained(core: EventCentral.Core) async {
+    let (central, node, probe) = (EventCentral(core: core), EventNode(core: core), EventNode(core: core))
+    let (log, entered, leave) = (Log<Int>(), Gate(), Gate())
+    let handle = node.addHandler(executeOn: .listenerThread, of: central) { (ping: Ping) in
+      if ping.number == 0 {
+        entered.open()
+        leave.pass()
+      }
+      log.append(ping.number)
+    }
+    probe.addHandler([.onRaise, .consumeEvent], executeOn: .listenerThread, of: central) { (_: Note) in }
+    for number in 0..<3 { node.raise(event: Ping(number: number)) }
+    await offThePool { entered.pass() }
+    let drain = Task { await central.drain() }
+    #expect(await yieldUntil { !probe.raise(event: Note()).isConsumed })
+    node.raise(event: Ping(number: 3))
+    leave.open()
+    #expect(await drain.value)
+    #expect(log.entries == [0, 1, 2])
+    node.raise(event: Ping(number: 4))
+    #expect(!handle.isActive)
+    #expect(log.entries == [0, 1, 2])
+  }
+
   @Test("D9: a place that is shared ends with its last handler", arguments: cores)
   func placesEnd(core: EventCentral.Core) {
     let central = EventCentral(core: core)

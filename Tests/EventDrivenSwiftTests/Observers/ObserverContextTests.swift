@@ -28,6 +28,31 @@ struct ObserverContextTests {
     func hear(_ text: String) { log.append("\(place()) \(text)") }
   }
 
+  @Test("D10: calls that wait as their thread is drained are made, though another one is refused", arguments: cores)
+  func drained(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (observed, home) = (EventThread(on: central), EventThread(on: central))
+    let (observer, added) = (Placed { "home" }, Gate())
+    home.addEventCallback { (ping: Ping) in ping.body() }
+    home.queueEvent(
+      Ping {
+        observed.addObserver(observer)
+        added.open()
+      })
+    await offThePool { added.pass() }
+    let held = HeldThread(home)
+    for number in 0..<3 { observed.say("\(number)") }
+    let drain = Task { await home.drain() }
+    #expect(await yieldUntil { !home.queueEvent(Ping {}) })
+    observed.say("3")
+    held.letGo()
+    #expect(await drain.value)
+    #expect(observer.log.entries == ["home 0", "home 1", "home 2"])
+    observed.say("4")
+    #expect(observer.log.entries.count == 3)
+    observed.cancel()
+  }
+
   @Test("an observer that a handler adds is called on that thread, as one of its events", arguments: cores)
   func eventThread(core: EventCentral.Core) async {
     let central = EventCentral(core: core)

@@ -103,6 +103,7 @@ struct ObserverGroupTests {
     let hasEnded = Atomic<Bool>(false)
 
     var isUsable: Bool { !hasEnded.load(ordering: .acquiring) }
+    var isDraining: Bool { false }
 
     func run(_ body: @escaping @Sendable () -> Void) -> Bool {
       guard isUsable else { return false }
