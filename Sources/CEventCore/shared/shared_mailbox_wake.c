@@ -3,7 +3,6 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-#define _GNU_SOURCE 1
 /*
  * Which workers sleep or look, and which one a post wakes: P1 to P7 and W1 to W8 of shared_mailbox_private.h.
  * A post that finds no sleeping worker does not come here.
@@ -12,7 +11,6 @@
 #include "shared/shared_mailbox_private.h"
 
 #include <sched.h>
-#include <time.h>
 
 /* How often a worker that ends yields to who wakes it, before it sleeps. */
 #define YIELDS 8u
@@ -168,14 +166,20 @@ void evc_worker_pass_on(struct evc_worker *worker)
 
 void evc_worker_leave(struct evc_worker *worker)
 {
+	const struct evc_parker *parker = &worker->mailbox->parker;
+	uint32_t wakes;
+
 	evc_worker_pass_on(worker);
 	/* Pairs with claim. */
-	for (unsigned turn = 0; atomic_load_explicit(&worker->wakes, memory_order_acquire) != worker->claims;
-	     turn++) {
+	for (unsigned turn = 0;
+	     (wakes = atomic_load_explicit(&worker->wakes, memory_order_acquire)) != worker->claims; turn++) {
 		sched_yield();
-		/* A real-time thread yields to nobody of a lower priority, such as the one that wakes it here. */
+		/*
+		 * A real-time thread yields to nobody of a lower priority, such as the one that wakes it here, whose
+		 * last access the count is: nobody ends this wait, but its limit.
+		 */
 		if (turn >= YIELDS)
-			nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+			parker->ops->wait(parker->state, (const uint32_t *)(const void *)&worker->wakes, wakes, 50000);
 	}
 }
 #endif
