@@ -89,7 +89,8 @@ def coverage(scenario):
 RELATED = {
     "parker": ["parker"], "reclaimer": ["reclaimer"], "latest": ["latest", "shared_latest"],
     "shared_mailbox_close": ["shared_close", "shared_drop", "shared_latest_close"],
-    "shared_mailbox_wake": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_hold"],
+    "shared_mailbox_wake": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_hold",
+                            "shared_end"],
     "worker": ["shared_close", "shared_hold", "shared_retire", "shared_figures", "shared_latest_figures"],
     "worker_wait": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_own"],
     "tree_wait": ["tree_remove_and_wait", "tree_wait", "tree_careful", "tree_walk_in_walk"],

@@ -52,6 +52,8 @@ enum evc_status evc_shared_mailbox_create_bounded(uint64_t capacity, enum evc_ov
 		goto no_lanes;
 	if (pthread_mutex_init(&mailbox->worker_mutex, NULL) != 0)
 		goto no_mutex;
+	if (!evc_event_count_open(&mailbox->woken))
+		goto no_event_count;
 	if (capacity > 0 && !evc_shared_bound_open(mailbox, capacity, overflow, block_ns))
 		goto no_bound;
 	atomic_init(&mailbox->references, 1);
@@ -59,6 +61,8 @@ enum evc_status evc_shared_mailbox_create_bounded(uint64_t capacity, enum evc_ov
 	return EVC_OK;
 
 no_bound:
+	evc_event_count_close(&mailbox->woken);
+no_event_count:
 	pthread_mutex_destroy(&mailbox->worker_mutex);
 no_mutex:
 	evc_shared_lanes_close(&mailbox->lanes);
@@ -82,6 +86,7 @@ void evc_shared_mailbox_release(struct evc_shared_mailbox *mailbox)
 		return;
 	evc_shared_drop_all(mailbox);
 	evc_subscription_list_close(&mailbox->subscriptions);
+	evc_event_count_close(&mailbox->woken);
 	pthread_mutex_destroy(&mailbox->worker_mutex);
 	evc_bound_destroy(mailbox->bound);
 	evc_shared_lanes_close(&mailbox->lanes);

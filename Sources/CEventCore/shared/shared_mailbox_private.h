@@ -54,6 +54,7 @@
 #include "latest/subscription_list.h"
 #include "mailbox/bound.h"
 #include "memory/envelope.h"
+#include "platform/event_count.h"
 #include "lanes/shared_lanes.h"
 
 /* Bits of `attention`, below the count of sleepers. */
@@ -99,6 +100,9 @@ struct evc_shared_mailbox {
 
 	/* Off the hot path. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint32_t references;
+	/* Workers that end while another thread is waking them, and what they wait on. */
+	_Atomic uint32_t leaving;
+	struct evc_event_count woken;
 	_Atomic uint64_t dropped;
 	/* Guards `workers` and `taken_by_others`; but a thread that cleared a bit reads its worker. */
 	pthread_mutex_t worker_mutex;

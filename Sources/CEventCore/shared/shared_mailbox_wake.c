@@ -10,11 +10,6 @@
 #include "mailbox/mailbox_private.h"
 #include "shared/shared_mailbox_private.h"
 
-#include <sched.h>
-
-/* How often a worker that ends yields to who wakes it, before it sleeps. */
-#define YIELDS 8u
-
 /* Clears a bit and wakes its worker, which the caller has counted as looking. False if no bit was set. */
 static bool claim(struct evc_shared_mailbox *mailbox)
 {
@@ -38,8 +33,13 @@ static bool claim(struct evc_shared_mailbox *mailbox)
 						  memory_order_relaxed);
 			worker = mailbox->workers[word * 64 + (unsigned)__builtin_ctzll(bit)];
 			(void)evc_parker_wake(&worker->mailbox->parker);
-			/* The last access to the worker. Release, pairs with evc_worker_leave. */
-			atomic_fetch_add_explicit(&worker->wakes, 1, memory_order_release);
+			/*
+			 * The last access to the worker. Release: the wake above precedes its end. In the
+			 * single order before the load of `leaving`, which pairs with evc_worker_leave.
+			 */
+			atomic_fetch_add_explicit(&worker->wakes, 1, memory_order_seq_cst);
+			if (evc_unlikely(atomic_load_explicit(&mailbox->leaving, memory_order_seq_cst) != 0))
+				evc_event_count_advance(&mailbox->woken);
 			return true;
 		}
 	}
@@ -166,20 +166,23 @@ void evc_worker_pass_on(struct evc_worker *worker)
 
 void evc_worker_leave(struct evc_worker *worker)
 {
-	const struct evc_parker *parker = &worker->mailbox->parker;
-	uint32_t wakes;
+	struct evc_shared_mailbox *mailbox = worker->shared;
+	uint32_t seen;
 
 	evc_worker_pass_on(worker);
-	/* Pairs with claim. */
-	for (unsigned turn = 0;
-	     (wakes = atomic_load_explicit(&worker->wakes, memory_order_acquire)) != worker->claims; turn++) {
-		sched_yield();
-		/*
-		 * A real-time thread yields to nobody of a lower priority, such as the one that wakes it here, whose
-		 * last access the count is: nobody ends this wait, but its limit.
-		 */
-		if (turn >= YIELDS)
-			parker->ops->wait(parker->state, (const uint32_t *)(const void *)&worker->wakes, wakes, 50000);
+	/* Acquire, pairs with claim. */
+	if (atomic_load_explicit(&worker->wakes, memory_order_acquire) == worker->claims)
+		return;
+	/* It sleeps: a real-time thread would not yield to one of lower priority that wakes it here. */
+	atomic_fetch_add_explicit(&mailbox->leaving, 1, memory_order_seq_cst);
+	for (;;) {
+		seen = evc_event_count_read(&mailbox->woken);
+		/* Acquire as above. In the single order after `leaving`: claim sees that, or this its count. */
+		if (atomic_load_explicit(&worker->wakes, memory_order_seq_cst) == worker->claims)
+			break;
+		evc_event_count_wait(&mailbox->woken, seen, EVC_FOREVER);
 	}
+	/* Relaxed: a count. */
+	atomic_fetch_sub_explicit(&mailbox->leaving, 1, memory_order_relaxed);
 }
 #endif

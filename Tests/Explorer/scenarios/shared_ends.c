@@ -203,6 +203,29 @@ SCENARIO(shared_park_of_late)
 	tear_down(1);
 }
 
+/* A worker ends as soon as it is woken: the thread that wakes it still counts that, on the worker. */
+static void *wait_and_end(void *worker)
+{
+	(void)evc_worker_wait(worker, EVC_FOREVER);
+	evc_worker_destroy(worker);
+	return NULL;
+}
+
+SCENARIO(shared_end_while_woken)
+{
+	struct evc_envelope *envelope;
+	pthread_t thread;
+
+	set_up(2);
+	thread = explorer_start(wait_and_end, workers[1]);
+	(void)post(router, 0, EVC_LANE_QUEUE_NORMAL);
+	explorer_join(thread);
+	CHECK(evc_worker_take(workers[0], &envelope) == EVC_OK);
+	tally_handled(evc_envelope_payload(envelope));
+	evc_worker_recycle(workers[0], envelope, true);
+	tear_down(1);
+}
+
 /*
  * One worker wakes because its time limit has passed, while a post relies on its looking: another one must
  * wake. That one ends with the one event that it takes, and there is no close.
