@@ -277,7 +277,7 @@ final class Consumer: @unchecked Sendable {
   @inlinable
   @inline(__always)
   func didCall(_ called: Bool, _ counts: HandledCounts) {
-    // First: who waits for the handler reads the counts then, unless it was called by `Delivery`, which has left it.
+    // First: who waits for the handler reads the counts then, unless its requester was let go of, which has left it.
     counts.add(to: called ? HandledCounts.delivered : HandledCounts.skipped)
     calls.didLeaveHandler()
     held.pointee.left &-= 1
