@@ -135,8 +135,10 @@ final class Consumer: @unchecked Sendable {
   /// The same, but true also while it handles what waits before its end, and after that until it is closed at once.
   var delivers: Bool { registry.delivers }
 
-  /// Whether it takes nothing more, and still handles what waits.
-  var isDraining: Bool { registry.isDraining && !ended.isOpen }
+  /// Whether it takes nothing more, and still handles what waits: of its own, or since the thread that runs it does so.
+  var isDraining: Bool {
+    (registry.isDraining || registry.isOpen && pump?.driver.isDraining == true) && !ended.isOpen
+  }
 
   /// Whether the caller is the consumer's own thread.
   var isCurrent: Bool { thread.load(ordering: .relaxed) == currentThreadNumber() }
@@ -275,7 +277,7 @@ final class Consumer: @unchecked Sendable {
   @inlinable
   @inline(__always)
   func didCall(_ called: Bool, _ counts: HandledCounts) {
-    // First: who waits for the handler reads the counts then, unless it was called by `Delivery`, which has left it.
+    // First: who waits for the handler reads the counts then, unless its requester was let go of, which has left it.
     counts.add(to: called ? HandledCounts.delivered : HandledCounts.skipped)
     calls.didLeaveHandler()
     held.pointee.left &-= 1

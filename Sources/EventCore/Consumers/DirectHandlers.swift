@@ -113,6 +113,6 @@ struct DirectHandlers {
       receiver: Unmanaged.passUnretained(receiver), consumer: receiver.consumer, handlers: next,
       end: end, generation: generation,
       lane: envelope.load(fromByteOffset: EnvelopeLayout.lane, as: UInt8.self), reachesAll: true,
-      time: envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self))
+      time: envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self), counts: counts)
   }
 }

@@ -5,13 +5,13 @@
 /// at each registration, where the type is known.
 @usableFromInline
 struct EventTypeActions: Sendable {
-  /// Calls the handlers for one event. With `owned` the payload is moved out; otherwise it is only read,
-  /// since other receivers share it. Returns whether a handler was called.
+  /// Calls the handlers for one event, and counts it. With `owned` the payload is moved out; otherwise it is only
+  /// read, since other receivers share it.
   @usableFromInline
   typealias Deliver =
     @Sendable (
       _ delivery: Delivery, _ payload: UnsafeMutableRawPointer, _ owned: Bool
-    ) -> Bool
+    ) -> Void
 
   /// Calls the handlers for the event in an envelope, by `DirectHandlers` if possible, and with `batch`
   /// also for the events that follow. Returns whether the payload was moved out; those of a batch are all
@@ -51,9 +51,8 @@ func eventTypeActions<E: Eventable>(_ type: E.Type) -> EventTypeActions {
     // All handlers borrow this one value.
     let event = owned ? pointer.move() : pointer.pointee
     let called = delivery.call(event)
+    delivery.consumer._withUnsafeGuaranteedRef { $0.didCall(called, delivery.counts) }
     // The event ends here, outside of the handlers.
-    delivery.consumer._withUnsafeGuaranteedRef { $0.calls.didLeaveHandler() }
-    return called
   }
   let deliverDirectly: EventTypeActions.DeliverDirectly = {
     receiver, payload, envelope, owned, batch in
@@ -158,6 +157,8 @@ struct Delivery {
   /// Whether every handler in the list was alive when the event was dispatched.
   @usableFromInline let reachesAll: Bool
   @usableFromInline let time: UInt64
+  /// Where the event is counted.
+  @usableFromInline let counts: HandledCounts
 
   /// Calls every handler that was alive at the dispatch and still is. True if one was called.
   ///

@@ -338,8 +338,8 @@ final class Receiver: @unchecked Sendable {
         generation: generation,
         lane: envelope.load(fromByteOffset: EnvelopeLayout.lane, as: UInt8.self),
         reachesAll: generation == list.pointee.appliedGeneration,
-        time: envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self))
-      consumer.didCall(type.deliver(delivery, payload, owned), counts)
+        time: envelope.load(fromByteOffset: EnvelopeLayout.time, as: UInt64.self), counts: counts)
+      type.deliver(delivery, payload, owned)
       return owned
     }
   }

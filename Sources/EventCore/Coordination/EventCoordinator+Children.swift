@@ -8,7 +8,7 @@ extension EventCoordinator {
   ///
   /// - Parameter child: A coordinator that is not started. It is retained until it is stopped or removed.
   ///
-  /// It traps if this coordinator was stopped, since its events would reach nobody above.
+  /// It traps if this coordinator was stopped, since its events would reach nobody above, and as ``addChild(_:)`` does.
   public final func startChild(_ child: EventCoordinator) {
     require(
       state != .stopped,
@@ -26,15 +26,16 @@ extension EventCoordinator {
   /// - Parameter child: It is retained until it is stopped or removed. A coordinator that is a child
   ///   already keeps its place.
   ///
-  /// It traps if the child is this coordinator or one above it, or if this coordinator is being stopped.
+  /// It traps if the child is this coordinator or one above it, or while this coordinator or one above it is being
+  /// stopped.
   ///
-  /// **Complexity**: O(1) for a child without children; O(depth) otherwise.
+  /// **Complexity**: O(1) for a child without children, unless any coordinator is being stopped; O(depth) otherwise.
   public final func addChild(_ child: EventCoordinator) {
     guard child.parentCoordinator !== self else { return }
     require(
-      state != .stopping,
+      !isBeingStopped,
       """
-      A coordinator that is being stopped takes no child; one of type \(type(of: self)) \
+      A coordinator takes no child while it or one above it is being stopped; one of type \(type(of: self)) \
       was given one of type \(type(of: child)): start it elsewhere, or later.
       """)
     require(
@@ -70,6 +71,15 @@ extension EventCoordinator {
     if let index = parent.childCoordinators.lastIndex(where: { $0 === self }) {
       parent.childCoordinators.remove(at: index)
     }
+  }
+
+  /// Whether it or one above it is being stopped. A child that it got then would be stopped at once, and since each one
+  /// may be answered by the next, perhaps for ever.
+  private var isBeingStopped: Bool {
+    guard Self.stops.load(ordering: .relaxed) > 0 else { return false }
+    var current: EventCoordinator? = self
+    while let coordinator = current, coordinator.state != .stopping { current = coordinator.parentCoordinator }
+    return current != nil
   }
 
   func isBelow(_ other: EventCoordinator) -> Bool {

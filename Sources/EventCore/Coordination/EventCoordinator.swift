@@ -27,6 +27,8 @@ open class EventCoordinator: EventResponder {
   /// Counts the changes of parents, in all trees, so that `stopDescendants` notices that a tree has
   /// changed. Relaxed, since each tree belongs to one thread.
   static let moves = Atomic<UInt>(0)
+  /// How many coordinators are being stopped, in all trees. Relaxed, as `moves`.
+  static let stops = Atomic<Int>(0)
 
   /// Called for events that no interceptor stopped, while this is the top coordinator: one without a
   /// ``parentCoordinator``.
@@ -84,10 +86,12 @@ open class EventCoordinator: EventResponder {
   final func end() {
     guard state != .stopping else { return }
     state = .stopping
+    Self.stops.wrappingAdd(1, ordering: .relaxed)
     stopDescendants()
     removeFromParent()
     linkRoot(false)
     state = .stopped
+    Self.stops.wrappingSubtract(1, ordering: .relaxed)
   }
 
   /// Stops the coordinators below, from the leaves up and the last child first. Each `stop()` finds its

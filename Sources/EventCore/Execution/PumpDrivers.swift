@@ -191,6 +191,7 @@ final class ThreadDriver: ContextDriver {
   }
 
   var canRun: Bool { consumer.isOpen }
+  var isDraining: Bool { consumer.isDraining }
   /// As the other consumer: an `EventPump` frees its closures itself.
   var lends: Bool { consumer.pump?.driver.lends ?? true }
   var isLoop: Bool { consumer.isDrivenByLoop }

@@ -114,7 +114,7 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
         slot.pointee = Kept(
           event: owned ? pointer.move() : pointer.pointee, lane: delivery.lane, time: delivery.time,
           generation: delivery.generation)
-        return true
+        delivery.consumer._withUnsafeGuaranteedRef { $0.didCall(true, delivery.counts) }
       },
       deliverDirectly: { receiver, payload, envelope, owned, batch in
         guard let batch else { return receiver.deliverAny(payload, envelope, owned: owned) }
@@ -267,7 +267,8 @@ extension Receiver {
     withUnsafePointer(to: &slot) { slot in
       let delivery = Delivery(
         receiver: Unmanaged.passUnretained(self), consumer: consumer, handlers: UnsafeRawPointer(slot),
-        end: UnsafeRawPointer(slot + 1), generation: .max - 1, lane: lane, reachesAll: false, time: time)
+        end: UnsafeRawPointer(slot + 1), generation: .max - 1, lane: lane, reachesAll: false, time: time,
+        counts: direct.pointee.counts)
       _ = delivery.call(event)
       consumer._withUnsafeGuaranteedRef { $0.calls.didLeaveHandler() }
     }

@@ -20,10 +20,10 @@ struct HandlerPlace {
   /// Traps unless it is called there.
   @usableFromInline
   func requireHere(_ owner: Any.Type) {
-    func sentence(_ place: String) -> String {
+    func sentence(_ place: String, _ found: String = "on another one: raise it there") -> String {
       """
       A handler of \(owner), which is not Sendable, belongs to the \(place) on which it was added, and the event was \
-      raised on another one: raise it there, or make the class Sendable.
+      raised \(found), or make the class Sendable.
       """
     }
     if actor is MainActor {
@@ -32,7 +32,8 @@ struct HandlerPlace {
     } else if let actor {
       actor.preconditionIsolated(sentence("actor"))
     } else {
-      require(!isActor && currentThreadNumber() == thread, sentence(isActor ? "actor" : "thread"))
+      require(!isActor, sentence("actor", "in the deinit of that actor, or after it: raise it before"))
+      require(currentThreadNumber() == thread, sentence("thread"))
     }
   }
 }

@@ -12,6 +12,8 @@ import EventCore
 final class ObserverGroup: Sendable {
   private struct State {
     var entries: [ObserverEntry] = []
+    /// The earlier entries of observers that were added again, in whose places calls may wait (D10).
+    var replaced: [ObserverEntry] = []
     /// The views of these entries, by type.
     var views: [(type: ObjectIdentifier, view: AnyObject)] = []
     /// Changes with `entries`.
@@ -41,26 +43,23 @@ final class ObserverGroup: Sendable {
   @discardableResult
   func add(_ observer: AnyObject, _ context: () -> (any ObserverContext)?) -> Bool {
     let id = ObjectIdentifier(observer)
-    if let known = state.withLock({ $0.entries.first { $0.id == id } }) {
-      if known.isUsable { return true }
-      // Its place has ended, or it belongs to an earlier object at the same address.
-      known.end()
-    }
+    // If it is not usable, its place takes no more, or it belongs to an earlier object at the same address.
+    let known = state.withLock { $0.entries.first { $0.id == id } }
+    if known?.isUsable == true { return true }
     let new = ObserverEntry(observer, context())
     var isOpen = true
-    let added = change { state -> (isLarge: Bool, ended: ObserverEntry?)? in
+    let isSweepDue = change { state -> Bool? in
       isOpen = !state.isClosed
       guard isOpen else { return nil }
-      var ended: ObserverEntry?
       if let index = state.entries.firstIndex(where: { $0.id == id }) {
         // Another thread may have added the observer meanwhile.
-        if !state.entries[index].isEnded { return nil }
-        ended = state.entries.remove(at: index)
+        if state.entries[index] !== known, !state.entries[index].isEnded { return nil }
+        state.replaced.append(state.entries.remove(at: index))
       }
       state.entries.append(new)
-      return (state.entries.count >= state.sweepAt, ended)
+      return state.entries.count >= state.sweepAt || !state.replaced.isEmpty
     }
-    if added?.isLarge == true {
+    if isSweepDue == true {
       sweep()
     }
     return isOpen
@@ -69,30 +68,37 @@ final class ObserverGroup: Sendable {
   /// Removes an observer: no call of it begins after the return.
   func remove(_ observer: AnyObject) {
     let id = ObjectIdentifier(observer)
-    let entry = change { state in
-      state.entries.firstIndex { $0.id == id }.map { state.entries.remove(at: $0) }
+    let removed = change { state -> [ObserverEntry]? in
+      let removed = state.entries.filter { $0.id == id } + state.replaced.filter { $0.id == id }
+      state.entries.removeAll { $0.id == id }
+      state.replaced.removeAll { $0.id == id }
+      return removed.isEmpty ? nil : removed
     }
-    entry?.end()
+    for entry in removed ?? [] { entry.end() }
   }
 
   /// Closes the group if it is empty, after which it refuses observers. Returns whether it is closed.
   func closeIfEmpty() -> Bool {
     state.withLock { state in
-      state.isClosed = state.isClosed || state.entries.isEmpty
+      state.isClosed = state.isClosed || state.entries.isEmpty && state.replaced.isEmpty
       return state.isClosed
     }
   }
 
-  /// Removes the entries of observers that have ended or were removed.
+  /// Removes the entries of observers that have ended or were removed, and those replaced for which nothing waits.
   @usableFromInline
   func sweep() {
-    let gone = state.withLock { $0.entries }.filter { $0.observer == nil }
-    for entry in gone {
+    let (entries, replaced) = state.withLock { ($0.entries, $0.replaced) }
+    for entry in entries + replaced where entry.observer == nil {
       entry.end()
     }
+    for entry in replaced {
+      entry.endUncalled()
+    }
     _ = change { state -> [ObserverEntry]? in
-      let ended = state.entries.filter(\.isEnded)
+      let ended = state.entries.filter(\.isEnded) + state.replaced.filter(\.isEnded)
       state.entries.removeAll(where: \.isEnded)
+      state.replaced.removeAll(where: \.isEnded)
       state.sweepAt = max(16, 2 * state.entries.count)
       return ended.isEmpty ? nil : ended
     }

@@ -150,15 +150,15 @@ struct CoordinatorLifeTests {
   @Test("stop() leaves alone a coordinator that is taken out of the tree meanwhile")
   func stopThatMoves() {
     let journal = Journal()
-    let desks = ["top", "a", "b", "c"].map { Desk($0, journal) }
-    let (top, a, b, c) = (desks[0], desks[1], desks[2], desks[3])
+    let desks = ["top", "a", "b", "c", "other"].map { Desk($0, journal) }
+    let (top, a, b, c, other) = (desks[0], desks[1], desks[2], desks[3], desks[4])
     top.addChild(a)
     top.addChild(b)
     b.addChild(c)
-    // The leaf, which is stopped first, takes its parent out and puts itself below `a`.
-    c.beforeStop = { [unowned top, unowned a, unowned b, unowned c] in
+    // The leaf, which is stopped first, takes its parent out and puts itself into another tree.
+    c.beforeStop = { [unowned top, unowned b, unowned c, unowned other] in
       top.removeChild(b)
-      a.addChild(c)
+      other.addChild(c)
     }
     top.stop()
     #expect(journal.take() == ["c stops", "a stops", "top stops"])

@@ -90,7 +90,31 @@ struct CoordinatorTrapTests {
       child.beforeStop = { top.addChild(Coordinator()) }
       top.stop()
     }
-    expectMessage(result, "takes no child; one of type Desk was given one of type Coordinator")
+    expectMessage(result, "is being stopped; one of type Desk was given one of type Coordinator")
+  }
+
+  @Test("a child below a coordinator that is being stopped, in answer to the end of another one")
+  func childBelowStopping() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let journal = Journal()
+      let (top, middle) = (Desk("top", journal), Desk("middle", journal))
+      top.startChild(middle)
+      // Each child reports its end, and has a successor. A hundred are enough to see that there is no end.
+      func startNext() {
+        let child = Desk("child", journal)
+        child.beforeStop = { [unowned child] in child.emitEvent(Teams.didSelect(1)) }
+        middle.startChild(child)
+      }
+      middle.answer = { _ in
+        if journal.entries.count < 300 { startNext() }
+        return .handled
+      }
+      startNext()
+      top.stop()
+    }
+    expectMessage(result, "is being stopped; one of type Desk was given one of type Desk")
   }
 
   @Test("a child started below a coordinator that was stopped")

@@ -11,6 +11,45 @@ struct EndingTests {
   struct Ping: Eventable { var number = 0 }
   struct Carrying: Eventable { var token: Lifetime.Token }
 
+  /// An event that stands in its end, which comes right after its last handler.
+  struct Standing: Eventable {
+    private final class End: Sendable {
+      let (entered, leave): (Gate, Gate)
+      init(_ entered: Gate, _ leave: Gate) { (self.entered, self.leave) = (entered, leave) }
+      deinit {
+        entered.open()
+        leave.pass()
+      }
+    }
+    private let end: End
+    init(entered: Gate, leave: Gate) { end = End(entered, leave) }
+  }
+
+  @Test("D6: the last call has been counted when removeAndWait() returns", arguments: cores)
+  func lastCallIsCounted(core: EventCentral.Core) {
+    let (central, entered, leave) = (EventCentral(core: core), Gate(), Gate())
+    let thread = EventThread(on: central)
+    let handle = thread.addEventCallback(
+      { (_: Standing) in }, interestedIn: .custom, customFilter: { _, _, _ in true })
+    Standing(entered: entered, leave: leave).queue(on: central)
+    entered.pass()
+    handle.removeAndWait()
+    #expect(thread.statistics.delivered == 1)
+    leave.open()
+    let handles = Log<any EventListenerHandling>()
+    let pool = EventPool<EventThread>(capacity: 1, balancer: EventPoolRoundRobinBalancer(), on: central) { _ in
+      let thread = EventThread()
+      handles.append(thread.addEventCallback { (_: Standing) in })
+      return thread
+    }
+    Standing(entered: entered, leave: leave).queue(on: central)
+    entered.pass()
+    handles.entries[0].removeAndWait()
+    #expect(pool.statistics.delivered == 1)
+    leave.open()
+    pool.cancel()
+  }
+
   @Test("D10: a cancel in the middle of a batch frees the rest of it", arguments: cores)
   func cancelInBatch(core: EventCentral.Core) {
     struct Item: Eventable { var number: Int }

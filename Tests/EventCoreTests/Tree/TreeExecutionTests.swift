@@ -166,6 +166,33 @@ struct TreeExecutionTests {
     #expect(log.entries == [0, 1, 2])
   }
 
+  @Test(
+    "D10: calls that wait as a thread of another central is drained are made, though a raise is refused meanwhile",
+    arguments: cores)
+  func drainedElsewhere(core: EventCentral.Core) async {
+    let (central, other, node) = (EventCentral(core: core), EventCentral(core: core), EventNode(core: core))
+    let (thread, log, handles) = (EventThread(on: other), Log<Int>(), Log<EventNodeHandle>())
+    let adder = thread.addEventCallback { (_: Ping) in
+      handles.append(
+        node.addHandler(executeOn: .requesterThread, of: central) { (ping: Ping) in log.append(ping.number) })
+    }
+    thread.addEventCallback { (_: Note) in }
+    thread.queueEvent(Ping(number: 0))
+    await offThePool { _ = handles.entries(atLeast: 1) }
+    adder.remove()
+    let held = HeldThread(thread)
+    for number in 0..<3 { node.raise(event: Ping(number: number)) }
+    let drain = Task { await thread.drain() }
+    #expect(await yieldUntil { !thread.queueEvent(Note()) })
+    node.raise(event: Ping(number: 3))
+    held.letGo()
+    #expect(await drain.value)
+    #expect(log.entries == [0, 1, 2])
+    node.raise(event: Ping(number: 4))
+    #expect(!handles.entries[0].isActive)
+    #expect(log.entries == [0, 1, 2])
+  }
+
   @Test("D9: a place that is shared ends with its last handler", arguments: cores)
   func placesEnd(core: EventCentral.Core) {
     let central = EventCentral(core: core)

@@ -77,6 +77,24 @@ struct TreeTrapTests {
     expectMessage(result, "A handler of Model, which is not Sendable, belongs to the actor on which it was added")
   }
 
+  @Test("a method of an object that is not Sendable, in the deinit of the actor that added it")
+  func ownerInDeinitOfActor() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      final class Model { func onNote(_ note: Note) {} }
+      actor Owner {
+        private let (node, model) = (EventNode(), Model())
+        func add() { node.addHandler(owner: model, Model.onNote) }
+        deinit { node.propagate(event: Note()) }
+      }
+      var owner: Owner? = Owner()
+      await owner?.add()
+      owner = nil
+      // The actor may end on another thread.
+      await offThePool { Gate().pass() }
+    }
+    expectMessage(result, "the event was raised in the deinit of that actor, or after it: raise it before")
+  }
+
   @Test("removeAndWait inside the handler itself, and in an event that it raises")
   func waitingForOneself() async {
     let lockFree = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

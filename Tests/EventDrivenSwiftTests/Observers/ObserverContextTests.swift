@@ -53,6 +53,37 @@ struct ObserverContextTests {
     observed.cancel()
   }
 
+  @Test(
+    "D10, D6: an observer that is added again as its thread is drained gets the calls that wait, until it is removed",
+    arguments: cores)
+  func drainedAndAddedAgain(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (observed, home) = (EventThread(on: central), EventThread(on: central))
+    let (staying, removed, added) = (Placed { "" }, Placed { "" }, Gate())
+    home.addEventCallback { (ping: Ping) in ping.body() }
+    home.queueEvent(
+      Ping {
+        observed.addObserver(staying)
+        observed.addObserver(removed)
+        added.open()
+      })
+    await offThePool { added.pass() }
+    let held = HeldThread(home)
+    for number in 0..<3 { observed.say("\(number)") }
+    let drain = Task { await home.drain() }
+    #expect(await yieldUntil { !home.queueEvent(Ping {}) })
+    for observer in [staying, removed] { observed.addObserver(observer, executeOn: .notifyingThread) }
+    observed.say("3")
+    observed.removeObserver(removed)
+    held.letGo()
+    #expect(await drain.value)
+    #expect(staying.log.entries == [" 3", " 0", " 1", " 2"])
+    #expect(removed.log.entries == [" 3"])
+    observed.say("4")
+    #expect(staying.log.entries.last == " 4")
+    observed.cancel()
+  }
+
   @Test("an observer that a handler adds is called on that thread, as one of its events", arguments: cores)
   func eventThread(core: EventCentral.Core) async {
     let central = EventCentral(core: core)

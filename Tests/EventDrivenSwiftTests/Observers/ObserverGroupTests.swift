@@ -103,7 +103,8 @@ struct ObserverGroupTests {
     let hasEnded = Atomic<Bool>(false)
 
     var isUsable: Bool { !hasEnded.load(ordering: .acquiring) }
-    var isDraining: Bool { false }
+    let drains = Atomic<Bool>(false)
+    var isDraining: Bool { drains.load(ordering: .acquiring) }
 
     func run(_ body: @escaping @Sendable () -> Void) -> Bool {
       guard isUsable else { return false }
@@ -170,6 +171,25 @@ struct ObserverGroupTests {
     // The calls that wait may hold the group.
     _ = context.jobs.take()
     #expect(context.useCount == 0)
+  }
+
+  @Test("D9: the context that an observer had as it was added again is left once nothing waits there any more")
+  func drainedContext() {
+    let (group, context, log) = (ObserverGroup(), HeldContext(), Log<String>())
+    let ear = Ear("ear", log)
+    group.add(ear) { context.used() }
+    group.notify { (ear: any Listener) in ear.hear("x") }
+    context.hasEnded.store(true, ordering: .releasing)
+    context.drains.store(true, ordering: .releasing)
+    for _ in 0..<2 { group.add(ear) { nil } }
+    group.sweep()
+    #expect(context.useCount == 1)
+    for job in context.jobs.take() { job() }
+    #expect(log.entries == ["ear x"])
+    context.drains.store(false, ordering: .releasing)
+    group.sweep()
+    #expect(context.useCount == 0)
+    #expect(group.entryCount == 1)
   }
 
   @Test("an observer whose context has ended is removed")
