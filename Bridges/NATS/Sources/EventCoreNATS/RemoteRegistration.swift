@@ -54,8 +54,8 @@ public final class RemoteRegistration: Sendable {
 
   /// Asks the server for nothing more, and returns when what it has sent was dispatched, or the time is over.
   func drain(until deadline: Date) {
-    guard case .inward(let subscription, let overrun, _) = kind, isActive else { return }
-    overrun.beginDrain(of: subscription)
+    guard case .inward(let subscription, let overrun, let link) = kind, isActive else { return }
+    overrun.beginDrain(of: subscription, longest: natsConnection_GetMaxPayload(link.connection))
     guard natsSubscription_DrainTimeout(subscription, deadline.milliseconds()) == NATS_OK else { return }
     // Meanwhile as well: no message comes while a handler does not return, and others are dropped for it.
     while natsSubscription_WaitForDrainCompletion(subscription, deadline.milliseconds(atMost: 100)) == NATS_TIMEOUT,

@@ -614,6 +614,24 @@ struct Order: DurableEvent, Equatable {
     }
   }
 
+  @Test("a message that alone is longer than all that may wait is accounted for, also as the last of a drain")
+  func longLastMessage() async throws {
+    let body = #"{"number": 1, "text": "\#(String(repeating: "x", count: 5_000))"}"#
+    let server = try ScriptedServer { line in
+      // The last message for the subscription that the client ends: the client hears next that nothing more will come.
+      let words = line.split(separator: " ")
+      return words.first == "UNSUB" ? "MSG \(Reading.subject) \(words[1]) \(body.utf8.count)\r\n\(body)\r\n" : nil
+    }
+    var options = NATSBridge.Options()
+    options.inbox = 1
+    let receiver = try await NATSBridge(.url(server.url), on: EventCentral(), options: options)
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    #expect(await receiver.drain())
+    let counts = receiver.counts
+    #expect(counts.received + counts.overrun == 1)
+  }
+
   @Test("status events tell of a server that goes and comes back")
   func status() async throws {
     let server = try ServerProcess()
