@@ -32,12 +32,13 @@ public final class RemoteRegistration: Sendable {
     if case .inward(let subscription, _, let link) = kind { link.retire(subscription) }
   }
 
-  /// Whether it still sends or receives.
+  /// Whether nobody has begun to end it, by ``remove()`` or with its bridge. Once it is false, that may still be at
+  /// work: until it returns, events may go out or arrive, and the type counts as published.
   public var isActive: Bool { !hasEnded.load(ordering: .relaxed) }
 
   /// Ends it. A call of a handler or a dispatch that is under way goes on.
   ///
-  /// - Returns: False if it had ended already.
+  /// - Returns: False if another call has ended it, or is about to.
   ///
   /// **Threads**: any, also inside a handler.
   @discardableResult
