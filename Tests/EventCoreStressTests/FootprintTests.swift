@@ -50,7 +50,7 @@ import Testing
           Footprint.makeCallbacks(30_000 / Footprint.less, thread)
           Footprint.expect(atMost: 1 << 20, above: before, "30,000 callbacks on \(core)")
           thread.cancel()
-          thread.join()
+          await thread.join()
         }
       }
     }
@@ -113,11 +113,13 @@ import Testing
       if let trim = dlsym(nil, "malloc_trim") {
         _ = unsafeBitCast(trim, to: (@convention(c) (Int) -> CInt).self)(0)
       }
-      var text = [CChar](repeating: 0, count: 128)
+      var text = [UInt8](repeating: 0, count: 128)
       let file = open("/proc/self/statm", O_RDONLY)
-      precondition(read(file, &text, 127) > 0, "/proc/self/statm cannot be read.")
+      let count = read(file, &text, text.count)
+      precondition(count > 0, "/proc/self/statm cannot be read.")
       close(file)
-      return Int(String(cString: text).split(separator: " ")[1])! * sysconf(Int32(_SC_PAGESIZE))
+      let words = String(decoding: text.prefix(count), as: UTF8.self).split(separator: " ")
+      return Int(words[1])! * sysconf(Int32(_SC_PAGESIZE))
     }
 
     /// How much memory the process has at most while something runs, above what it had before.

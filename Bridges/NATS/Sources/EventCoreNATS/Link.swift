@@ -82,7 +82,8 @@ final class Link: @unchecked Sendable {
           "tell"),
         (natsOptions_SetClosedCB(
           clientOptions,
-          { _, link in
+          { connection, link in
+            Link.of(link).reportRefusal(by: connection)
             Link.of(link).change(to: .closed)
             // The reference of the client.
             Unmanaged<Link>.fromOpaque(link!).release()
@@ -160,6 +161,15 @@ final class Link: @unchecked Sendable {
     natsSubscription_GetDropped(subscription, &dropped)
     let subject = natsSubscription_GetSubject(subscription).map { String(cString: $0) } ?? ""
     report(.slowConsumer(subject: subject, dropped: Int(dropped)))
+  }
+
+  /// Tells why the server has ended the connection for good, if it has: what its last words were. Of those about
+  /// permissions the client has told.
+  private func reportRefusal(by connection: OpaquePointer?) {
+    var text: UnsafePointer<CChar>?
+    guard natsConnection_GetLastError(connection, &text) == NATS_ERR, let text else { return }
+    let words = String(cString: text)
+    report(.fault("The server has turned the client away: \(words)\(NATSBridgeError.advice(on: words))."))
   }
 
   private func report(_ change: NATSStatus.Change) {

@@ -164,10 +164,14 @@ final class Overrun: Sendable {
   }
 
   /// Before the drain of its subscription. From then on each message notes what was dropped: the client drops a message
-  /// because others wait, and the last of those comes after it; or because it alone is longer than all that may wait,
-  /// which stays uncounted if no other follows.
-  func beginDrain(of subscription: OpaquePointer) {
+  /// because others wait, and the last of those comes after it. None is dropped because it alone is longer than all
+  /// that may wait, after which no other might come: the server's longest message may wait.
+  func beginDrain(of subscription: OpaquePointer, longest: Int64) {
     isDraining.store(true, ordering: .relaxed)
+    var (messages, bytes) = (Int32(0), Int32(0))
+    if natsSubscription_GetPendingLimits(subscription, &messages, &bytes) == NATS_OK {
+      natsSubscription_SetPendingLimits(subscription, messages, max(bytes, Int32(clamping: longest)))
+    }
     count(of: subscription)
   }
 

@@ -135,14 +135,33 @@ public final class NATSBridge: Sendable {
   ///
   /// What is published after the call has begun, or arrives then, is not promised. Handlers that what arrives has
   /// called may still be running.
+  ///
+  /// While the client writes to a network that takes nothing, which it gives up after three heartbeats, nothing else
+  /// can be done with the connection. Then this returns false some two seconds after the limit; connection and counts
+  /// come to their end when the write does.
   @discardableResult
   public func drain(within limit: Duration = .seconds(30)) async -> Bool {
     let task = draining.withLock { task in
-      let one = task ?? Task { await self.drain(until: Date(after: limit)) }
+      let one = task ?? Task { await self.drainOrLeave(limit) }
       task = one
       return one
     }
     return await task.value
+  }
+
+  /// Leaves the drain to itself if it does not end about its limit.
+  private func drainOrLeave(_ limit: Duration) async -> Bool {
+    let (isDrained, isOver) = (Locked(false), DispatchSemaphore(value: 0))
+    let deadline = Date(after: limit)
+    Task {
+      let result = await drain(until: deadline)
+      isDrained.withLock { $0 = result }
+      isOver.signal()
+    }
+    // The client takes half a second to close a connection whose server is silent.
+    let last = DispatchTime.now() + .milliseconds(Int(deadline.milliseconds()) + 2000)
+    await blocking { _ = isOver.wait(timeout: last) }
+    return isDrained.withLock { $0 }
   }
 
   private func drain(until deadline: Date) async -> Bool {

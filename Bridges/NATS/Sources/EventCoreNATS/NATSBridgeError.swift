@@ -53,7 +53,17 @@ public struct NATSBridgeError: Error, CustomStringConvertible {
   private static func cause(of status: natsStatus) -> String {
     var last = NATS_OK
     guard let text = nats_GetLastError(&last), last == status else { return "" }
-    return " (\(String(cString: text)))"
+    let cause = String(cString: text)
+    return " (\(cause)\(advice(on: cause)))"
+  }
+
+  /// What to do about an error of the server's.
+  static func advice(on cause: String) -> String {
+    guard cause.lowercased().contains("maximum control line exceeded") else { return "" }
+    return """
+      : a bridge writes lines of up to 4,096 bytes, which is what servers take by default, and a longer one for a \
+      longer password or token; this server takes less. Set max_control_line: 4096 or more in its configuration
+      """
   }
 
   static func text(of status: natsStatus) -> String {

@@ -24,7 +24,7 @@ public struct NATSStatus: Eventable {
     case closed
     /// Messages of a subject came faster than they were dispatched, and the client dropped some: so many so far.
     case slowConsumer(subject: String, dropped: Int)
-    /// Anything else that the client reports.
+    /// Anything else that the client reports; before ``closed``, why the server turned the client away.
     case fault(String)
   }
 

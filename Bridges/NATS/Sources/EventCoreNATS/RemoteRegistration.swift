@@ -32,12 +32,13 @@ public final class RemoteRegistration: Sendable {
     if case .inward(let subscription, _, let link) = kind { link.retire(subscription) }
   }
 
-  /// Whether it still sends or receives.
+  /// Whether nobody has begun to end it, by ``remove()`` or with its bridge. Once it is false, that may still be at
+  /// work: until it returns, events may go out or arrive, and the type counts as published.
   public var isActive: Bool { !hasEnded.load(ordering: .relaxed) }
 
   /// Ends it. A call of a handler or a dispatch that is under way goes on.
   ///
-  /// - Returns: False if it had ended already.
+  /// - Returns: False if another call has ended it, or is about to.
   ///
   /// **Threads**: any, also inside a handler.
   @discardableResult
@@ -54,8 +55,8 @@ public final class RemoteRegistration: Sendable {
 
   /// Asks the server for nothing more, and returns when what it has sent was dispatched, or the time is over.
   func drain(until deadline: Date) {
-    guard case .inward(let subscription, let overrun, _) = kind, isActive else { return }
-    overrun.beginDrain(of: subscription)
+    guard case .inward(let subscription, let overrun, let link) = kind, isActive else { return }
+    overrun.beginDrain(of: subscription, longest: natsConnection_GetMaxPayload(link.connection))
     guard natsSubscription_DrainTimeout(subscription, deadline.milliseconds()) == NATS_OK else { return }
     // Meanwhile as well: no message comes while a handler does not return, and others are dropped for it.
     while natsSubscription_WaitForDrainCompletion(subscription, deadline.milliseconds(atMost: 100)) == NATS_TIMEOUT,

@@ -305,6 +305,25 @@ struct Order: DurableEvent, Equatable {
     #expect(sender.counts.sent == 100)
   }
 
+  @Test("a drain ends about its limit, also while the client writes to a network that takes nothing")
+  func drainIntoFullNetwork() async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    // The client gives a write up after a minute.
+    let sender = try await NATSBridge.to(server, on: world) { $0.heartbeat = .seconds(20) }
+    sender.publish(Reading.self)
+    server.freeze()
+    let text = String(repeating: "x", count: 500_000)
+    for number in 0..<50 { Reading(number: number, text: text).queue(on: world) }
+    #expect(await hasStalled(sender))
+    let begin = ContinuousClock.now
+    #expect(await !sender.drain(within: .milliseconds(100)))
+    #expect(ContinuousClock.now - begin < .seconds(20))
+    server.thaw()
+    #expect(await eventually { sender.counts.sent + sender.counts.unsent == 50 })
+    #expect(sender.counts.sent < 50)
+  }
+
   // MARK: The sender ends
 
   @Test("close: what waits in the outbox is lost and counted, what a stream has stored is not", arguments: cores)
@@ -482,6 +501,16 @@ struct Order: DurableEvent, Equatable {
     #expect(log.count == 3)
   }
 
+  /// Waits until the thread of the client that writes has its lock, and will until the server takes something.
+  private func hasStalled(_ bridge: NATSBridge) async -> Bool {
+    var (sent, since) = (-1, ContinuousClock.now)
+    return await eventually {
+      let now = bridge.counts.sent
+      if now != sent { (sent, since) = (now, ContinuousClock.now) }
+      return ContinuousClock.now - since > .milliseconds(200)
+    }
+  }
+
   @Test("the end of a durable event waits for no network (D5)")
   func endOfEvent() async throws {
     let server = try ServerProcess(["--jetstream"])
@@ -505,14 +534,7 @@ struct Order: DurableEvent, Equatable {
     server.freeze()
     let text = String(repeating: "x", count: 500_000)
     for number in 0..<50 { Reading(number: number, text: text).queue(on: world) }
-    // The client's thread that writes has its lock now, until the server takes something.
-    var (sent, since) = (-1, ContinuousClock.now)
-    #expect(
-      await eventually {
-        let now = bridge.counts.sent
-        if now != sent { (sent, since) = (now, ContinuousClock.now) }
-        return ContinuousClock.now - since > .milliseconds(200)
-      })
+    #expect(await hasStalled(bridge))
     let begin = ContinuousClock.now
     kept.withLock { $0 = [] }
     #expect(ContinuousClock.now - begin < .seconds(3))
@@ -612,6 +634,24 @@ struct Order: DurableEvent, Equatable {
       #expect(counts.received + counts.overrun == count, "round \(round)")
       #expect(counts.overrun > 0 && log.count == counts.dispatched)
     }
+  }
+
+  @Test("a message that alone is longer than all that may wait is accounted for, also as the last of a drain")
+  func longLastMessage() async throws {
+    let body = #"{"number": 1, "text": "\#(String(repeating: "x", count: 5_000))"}"#
+    let server = try ScriptedServer { line in
+      // The last message for the subscription that the client ends: the client hears next that nothing more will come.
+      let words = line.split(separator: " ")
+      return words.first == "UNSUB" ? "MSG \(Reading.subject) \(words[1]) \(body.utf8.count)\r\n\(body)\r\n" : nil
+    }
+    var options = NATSBridge.Options()
+    options.inbox = 1
+    let receiver = try await NATSBridge(.url(server.url), on: EventCentral(), options: options)
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    #expect(await receiver.drain())
+    let counts = receiver.counts
+    #expect(counts.received + counts.overrun == 1)
   }
 
   @Test("status events tell of a server that goes and comes back")

@@ -322,4 +322,33 @@ struct Reading: RemoteEvent, Equatable {
     for one in bridges { #expect(await one.bridge.drain()) }
     #expect(log.count == 10_000)
   }
+
+  // MARK: Servers that take shorter lines than bridges write
+
+  @Test("a server that turns a bridge away for the length of a line: the status says the rule and what to do")
+  func shortLines() async throws {
+    struct Distant: RemoteEvent {
+      static let subject = "tests." + String(repeating: "x", count: 2_000)
+    }
+    let server = try ServerProcess(configuration: "max_control_line: 1024")
+    let world = EventCentral()
+    let log = Log<NATSStatus.Change>()
+    NATSStatus.addListener(nil, { status in log.append(status.change) }, executeOn: .listenerThread, on: world)
+    let bridge = try await NATSBridge.to(server, on: world)
+    bridge.publish(Distant.self)
+    Distant().queue(on: world)
+    #expect(await eventually { log.entries.last == .closed })
+    let faults = log.entries.compactMap { if case .fault(let text) = $0 { text } else { nil } }
+    #expect(faults.count == 1)
+    let text = try #require(faults.first)
+    #expect(text.contains("maximum control line exceeded") && text.contains("max_control_line: 4096"), "\(text)")
+  }
+
+  @Test("a bridge that a server turns away for the length of its first line: the error says the rule and what to do")
+  func shortestLines() async throws {
+    let server = try ServerProcess(configuration: "max_control_line: 64")
+    let error = await #expect(throws: NATSBridgeError.self) { try await NATSBridge.to(server, on: EventCentral()) }
+    let text = error?.description ?? ""
+    #expect(text.contains("aximum control line exceeded") && text.contains("max_control_line: 4096"), "\(text)")
+  }
 }
