@@ -97,7 +97,8 @@ extension Consumer {
     reference.leave()
   }
 
-  /// Releases the owner, after an event during which the last other reference to it went.
+  /// Releases the owner, after an event during which the last other reference to it went; or after the next one, if
+  /// that reference went with the event itself.
   func lookAtOwner() {
     if isKnownUniquelyReferenced(&held.pointee.owner) {
       held.pointee.owner = nil

@@ -155,8 +155,13 @@ final class TaskDriver: ContextDriver {
 }
 
 /// Runs the jobs of a pump as events of another consumer: an event thread.
-final class ThreadDriver: ContextDriver {
+final class ThreadDriver: ContextDriver, @unchecked Sendable {
+  // Only the consumer's thread touches the variables.
+
   private let consumer: Consumer
+  private var isPerforming = false
+  /// The job that was refused while one ran.
+  private var refused: Job?
 
   init(_ consumer: Consumer) {
     self.consumer = consumer
@@ -164,8 +169,21 @@ final class ThreadDriver: ContextDriver {
 
   func schedule(_ pump: ConsumerPump) {
     let job = Job(pump)
-    // If the thread has ended, the job has been freed, and its `deinit` ends the pump's consumer.
-    _ = consumer.post { job.perform() }
+    let isAccepted = consumer.post { [self] in perform(job) }
+    // If the thread has ended, the job is freed here, and its `deinit` ends the pump's consumer.
+    if !isAccepted, consumer.isCurrent, isPerforming { refused = job }
+  }
+
+  /// Performs a job, and then those that a drain refuses to what it leaves behind (D10).
+  private func perform(_ job: Job) {
+    let wasPerforming = isPerforming
+    isPerforming = true
+    job.perform()
+    while let next = refused {
+      refused = nil
+      if consumer.isDraining { next.perform() }
+    }
+    isPerforming = wasPerforming
   }
 
   /// One job. A thread that ends frees it unperformed, and its `deinit` then ends the pump's consumer.

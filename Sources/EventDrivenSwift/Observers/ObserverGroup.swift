@@ -155,8 +155,9 @@ final class ObserverGroup: Sendable {
   @usableFromInline
   func makeView<Observer>(of type: Observer.Type) -> ObserverView<Observer> {
     let key = ObjectIdentifier(type)
-    let (entries, version) = state.withLock { ($0.entries, $0.version) }
-    let view = ObserverView<Observer>(entries)
+    let (entries, hasReplaced, version) = state.withLock { ($0.entries, !$0.replaced.isEmpty, $0.version) }
+    // Each notification sweeps until nothing waits in the places of those that were replaced.
+    let view = ObserverView<Observer>(entries, sawGone: hasReplaced)
     state.withLock { state in
       let isKnown = state.views.contains { $0.type == key }
       guard state.version == version, !isKnown else { return }

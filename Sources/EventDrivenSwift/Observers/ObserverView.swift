@@ -20,14 +20,15 @@ final class ObserverView<Observer>: @unchecked Sendable {
   /// The cast observers, which own no references: each is read only while its object is retained, and never
   /// deinitialised. See `keep`.
   @usableFromInline let observers: UnsafeMutablePointer<Observer>
-  /// Whether an observer had ended when the view was made.
+  /// Whether the group had entries to sweep when the view was made.
   @usableFromInline let sawGone: Bool
 
-  init(_ candidates: [ObserverEntry]) {
+  /// - Parameter sawGone: Whether there are entries to sweep besides those of observers that have ended.
+  init(_ candidates: [ObserverEntry], sawGone hasOthers: Bool) {
     observers = .allocate(capacity: candidates.count)
     var entries: [ObserverEntry] = []
     var isKept: [Bool] = []
-    var sawGone = false
+    var sawGone = hasOthers
     for entry in candidates {
       guard let object = entry.observer else {
         sawGone = true

@@ -187,9 +187,10 @@ struct ObserverGroupTests {
     for job in context.jobs.take() { job() }
     #expect(log.entries == ["ear x"])
     context.drains.store(false, ordering: .releasing)
-    group.sweep()
+    group.notifyDirectly { (ear: any Listener) in ear.hear("y") }
     #expect(context.useCount == 0)
     #expect(group.entryCount == 1)
+    #expect(log.entries == ["ear x", "ear y"])
   }
 
   @Test("an observer whose context has ended is removed")
