@@ -167,7 +167,8 @@ final class Link: @unchecked Sendable {
   /// permissions the client has told.
   private func reportRefusal(by connection: OpaquePointer?) {
     var text: UnsafePointer<CChar>?
-    guard natsConnection_GetLastError(connection, &text) == NATS_ERR, let text else { return }
+    // If this side has ended it, the last words may be those of an attempt that was not the last.
+    guard !hasEnded, natsConnection_GetLastError(connection, &text) == NATS_ERR, let text else { return }
     let words = String(cString: text)
     report(.fault("The server has turned the client away: \(words)\(NATSBridgeError.advice(on: words))."))
   }

@@ -187,7 +187,7 @@ public final class NATSBridge: Sendable {
       if !isRead { await blocking { [link] in link.awaitChange(within: .milliseconds(10)) } }
     }
     let isLost = await blocking { [link] in link.mayHaveLost(since: generation) }
-    end()
+    await blocking { [self] in end() }
     return hasHandledAll && isRead && !isLost && counters.unsent.load(ordering: .relaxed) == unsent
   }
 
