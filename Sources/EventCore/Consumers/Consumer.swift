@@ -137,7 +137,8 @@ final class Consumer: @unchecked Sendable {
 
   /// Whether it takes nothing more, and still handles what waits: of its own, or since the thread that runs it does so.
   var isDraining: Bool {
-    (registry.isDraining || registry.isOpen && pump?.driver.isDraining == true) && !ended.isOpen
+    let (isOpen, isDraining) = registry.phase
+    return (isDraining || isOpen && pump?.driver.isDraining == true) && !ended.isOpen
   }
 
   /// Whether the caller is the consumer's own thread.

@@ -231,7 +231,8 @@ final class ConsumerPump: @unchecked Sendable {
   func borrow(_ body: () -> Void) -> Bool {
     while driver.lends {
       let found = state.load(ordering: .relaxed)
-      guard found == .idle || found == .scheduled else { return false }
+      // A job that comes late, as the consumer is borrowed, is not made again while its thread is drained (D10).
+      guard found == .idle || found == .scheduled && !driver.isDraining else { return false }
       let meanwhile = found == .idle ? State.running : .borrowed
       guard exchange(found, meanwhile) else { continue }
       body()
@@ -249,9 +250,9 @@ final class ConsumerPump: @unchecked Sendable {
     endIfClosing()
   }
 
-  /// Ends the consumer because the driver cannot run jobs any more. Not inside a dispatch.
-  func abandon() {
-    consumer?.close(whenEmpty: false)
+  /// Ends the consumer, as the driver takes no more jobs: at once, not inside a dispatch, or when what waits is handled.
+  func close(whenEmpty: Bool) {
+    consumer?.close(whenEmpty: whenEmpty)
   }
 
   private func endIfClosing() {

@@ -45,8 +45,8 @@ final class HandlerRegistry: @unchecked Sendable {
   /// Whether what was taken is still handled: false once it was closed, unless to handle first what waits.
   var delivers: Bool { state.withLock { !$0.isClosed || $0.isDraining } }
 
-  /// Whether it was closed to handle first what waits.
-  var isDraining: Bool { state.withLock { $0.isClosed && $0.isDraining } }
+  /// Whether it is open, and whether it was closed to handle first what waits; both at one moment.
+  var phase: (isOpen: Bool, isDraining: Bool) { state.withLock { (!$0.isClosed, $0.isClosed && $0.isDraining) } }
 
   /// Registers a handler for events of one type, which gets the newest one first if the central keeps it. Nil if the
   /// consumer is closed.

@@ -50,7 +50,7 @@ final class ActorDriver: ContextDriver {
   func schedule(_ pump: ConsumerPump) {
     guard let actor = weakActor else {
       // In a task, since the end of the consumer runs user code, and this is a dispatch (D5).
-      Task { pump.abandon() }
+      Task { pump.close(whenEmpty: false) }
       return
     }
     Self.startFromAnywhere(pump, actor)
@@ -174,14 +174,14 @@ final class ThreadDriver: ContextDriver, @unchecked Sendable {
     if !isAccepted, consumer.isCurrent, isPerforming { refused = job }
   }
 
-  /// Performs a job, and then those that a drain refuses to what it leaves behind (D10).
+  /// Performs a job, and if a drain refuses the one for what it leaves behind, what waits and nothing more (D10).
   private func perform(_ job: Job) {
     let wasPerforming = isPerforming
     isPerforming = true
     job.perform()
     while let next = refused {
       refused = nil
-      if consumer.isDraining { next.perform() }
+      if consumer.isDraining { next.performLast() }
     }
     isPerforming = wasPerforming
   }
@@ -201,10 +201,15 @@ final class ThreadDriver: ContextDriver, @unchecked Sendable {
       pump.perform()
     }
 
+    func performLast() {
+      pump.close(whenEmpty: true)
+      perform()
+    }
+
     deinit {
       guard !isDone.load(ordering: .relaxed) else { return }
       // In a task, as in `ActorDriver`.
-      Task { [pump] in pump.abandon() }
+      Task { [pump] in pump.close(whenEmpty: false) }
     }
   }
 

@@ -123,7 +123,8 @@ extension Observable {
   /// **Order**: the observers of one context are called in the order in which they were added; each observer
   /// gets the notifications of one thread in their order.
   ///
-  /// **Complexity**: O(observers of that type), except for the first call after a change.
+  /// **Complexity**: O(observers of that type), except for the first call after a change, and while calls wait in an
+  /// earlier context of an observer.
   @inlinable
   @preconcurrency
   public func withObservers<Observer>(_ code: @escaping @Sendable (_ observer: Observer) -> Void) {

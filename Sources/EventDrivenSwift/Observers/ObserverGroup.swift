@@ -96,9 +96,15 @@ final class ObserverGroup: Sendable {
       entry.endUncalled()
     }
     _ = change { state -> [ObserverEntry]? in
-      let ended = state.entries.filter(\.isEnded) + state.replaced.filter(\.isEnded)
-      state.entries.removeAll(where: \.isEnded)
-      state.replaced.removeAll(where: \.isEnded)
+      // Each is asked once, since others end entries meanwhile.
+      var ended: [ObserverEntry] = []
+      func isEnded(_ entry: ObserverEntry) -> Bool {
+        guard entry.isEnded else { return false }
+        ended.append(entry)
+        return true
+      }
+      state.entries.removeAll(where: isEnded)
+      state.replaced.removeAll(where: isEnded)
       state.sweepAt = max(16, 2 * state.entries.count)
       return ended.isEmpty ? nil : ended
     }

@@ -127,6 +127,35 @@ struct ListenerDrainTests {
     }
   }
 
+  @Test("D10: what waits on a drained thread for a listener of another central has an end", arguments: cores)
+  func selfDispatching(core: EventCentral.Core) async {
+    let (world, other) = (EventCentral(core: core), EventCentral(core: core))
+    let (thread, numbers, added) = (EventThread(on: other), Log<Int>(), Gate())
+    let adder = thread.addEventCallback { (_: Hit) in
+      Hit.addListener(
+        nil,
+        { hit in
+          numbers.append(hit.number)
+          Hit(number: -1).queue(on: world)
+        }, executeOn: .requesterThread, on: world)
+      added.open()
+    }
+    thread.queueEvent(Hit())
+    await offThePool { added.pass() }
+    adder.remove()
+    thread.addEventCallback { (_: Hit) in }
+    let held = HeldThread(thread)
+    // The thread takes up to 512 from the listener's place at once.
+    (0..<600).map(Hit.init).queue(on: world)
+    let drain = Task { await thread.drain() }
+    #expect(await yieldUntil { !thread.queueEvent(Hit()) })
+    held.letGo()
+    #expect(await drain.value)
+    // What the first of those dispatch is accepted, since their place is open until the thread refuses it.
+    #expect(numbers.entries == Array(0..<600) + Array(repeating: -1, count: 512))
+    #expect(Hit(number: 601).queue(on: world) == 0)
+  }
+
   @Test("a drain does not wait for a sequence that was ended, whose loop goes on", arguments: cores)
   func endedSequence(core: EventCentral.Core) async {
     let world = EventCentral(core: core)
