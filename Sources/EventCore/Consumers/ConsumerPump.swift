@@ -250,7 +250,8 @@ final class ConsumerPump: @unchecked Sendable {
     endIfClosing()
   }
 
-  /// Ends the consumer, as the driver takes no more jobs: at once, not inside a dispatch, or when what waits is handled.
+  /// Ends the consumer, as the driver takes no more jobs: once it has handled what waits, or at once, and then not inside
+  /// a dispatch.
   func close(whenEmpty: Bool) {
     consumer?.close(whenEmpty: whenEmpty)
   }

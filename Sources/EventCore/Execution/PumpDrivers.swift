@@ -156,7 +156,8 @@ final class TaskDriver: ContextDriver {
 
 /// Runs the jobs of a pump as events of another consumer: an event thread.
 final class ThreadDriver: ContextDriver, @unchecked Sendable {
-  // Only the consumer's thread touches the variables.
+  // `consumer` is constant. Only the thread that runs the consumer touches the rest: in a job, or after `isCurrent`.
+  // If threads run it one after another, its pump orders them.
 
   private let consumer: Consumer
   private var isPerforming = false
@@ -176,14 +177,14 @@ final class ThreadDriver: ContextDriver, @unchecked Sendable {
 
   /// Performs a job, and if a drain refuses the one for what it leaves behind, what waits and nothing more (D10).
   private func perform(_ job: Job) {
-    let wasPerforming = isPerforming
+    // Never inside itself: a handler cannot have the consumer's next event handled.
     isPerforming = true
     job.perform()
     while let next = refused {
       refused = nil
       if consumer.isDraining { next.performLast() }
     }
-    isPerforming = wasPerforming
+    isPerforming = false
   }
 
   /// One job. A thread that ends frees it unperformed, and its `deinit` then ends the pump's consumer.

@@ -28,18 +28,23 @@ struct ObserverContextTests {
     func hear(_ text: String) { log.append("\(place()) \(text)") }
   }
 
-  @Test("D10: calls that wait as their thread is drained are made, though another one is refused", arguments: cores)
-  func drained(core: EventCentral.Core) async {
-    let central = EventCentral(core: core)
-    let (observed, home) = (EventThread(on: central), EventThread(on: central))
-    let (observer, added) = (Placed { "home" }, Gate())
+  /// Adds observers in a handler of a thread, where they are called then, and returns when it has.
+  private func add(_ observers: [Placed], to observed: EventThread, on home: EventThread) async {
+    let added = Gate()
     home.addEventCallback { (ping: Ping) in ping.body() }
     home.queueEvent(
       Ping {
-        observed.addObserver(observer)
+        for observer in observers { observed.addObserver(observer) }
         added.open()
       })
     await offThePool { added.pass() }
+  }
+
+  @Test("D10: calls that wait as their thread is drained are made, though another one is refused", arguments: cores)
+  func drained(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let (observed, home, observer) = (EventThread(on: central), EventThread(on: central), Placed { "home" })
+    await add([observer], to: observed, on: home)
     let held = HeldThread(home)
     for number in 0..<3 { observed.say("\(number)") }
     let drain = Task { await home.drain() }
@@ -59,15 +64,8 @@ struct ObserverContextTests {
   func drainedAndAddedAgain(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     let (observed, home) = (EventThread(on: central), EventThread(on: central))
-    let (staying, removed, added) = (Placed { "" }, Placed { "" }, Gate())
-    home.addEventCallback { (ping: Ping) in ping.body() }
-    home.queueEvent(
-      Ping {
-        observed.addObserver(staying)
-        observed.addObserver(removed)
-        added.open()
-      })
-    await offThePool { added.pass() }
+    let (staying, removed) = (Placed { "" }, Placed { "" })
+    await add([staying, removed], to: observed, on: home)
     let held = HeldThread(home)
     for number in 0..<3 { observed.say("\(number)") }
     let drain = Task { await home.drain() }
