@@ -112,15 +112,17 @@ struct TracingTests {
       #expect(try #require(start.ts) <= #require(end.ts))
     }
     // What a handler dispatches lies within it, and so each of the chain after the one before.
-    let times = try file.all("X", "dispatch").map { (tid: $0.tid, ts: try #require($0.ts)) }
-    let slices = try Dictionary(grouping: handlers) { $0.tid }.mapValues { slices in
-      try slices.map { (begin: try #require($0.ts), end: try #require($0.ts) + (try #require($0.dur)) + 0.0005) }
-        .sorted { $0.begin < $1.begin }
+    var slices: [Int: [(begin: Double, end: Double)]] = [:]
+    for handler in handlers {
+      let begin = try #require(handler.ts)
+      slices[handler.tid, default: []].append((begin, end: begin + (try #require(handler.dur)) + 0.0005))
     }
-    for dispatch in times {
+    slices = slices.mapValues { $0.sorted { $0.begin < $1.begin } }
+    for dispatch in file.all("X", "dispatch") {
       guard let slices = slices[dispatch.tid] else { continue }
-      let index = slices.partitioningIndex { $0.begin > dispatch.ts }
-      #expect(index > 0 && dispatch.ts <= slices[index - 1].end)
+      let ts = try #require(dispatch.ts)
+      let index = slices.partitioningIndex { $0.begin > ts }
+      #expect(index > 0 && ts <= slices[index - 1].end)
     }
   }
 
