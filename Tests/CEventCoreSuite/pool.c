@@ -32,8 +32,8 @@ static const char *burst(struct evc_router *router, struct suite_receiver *recei
 /*
  * Calls `run` twice, again and again until the second call has asked the allocator for nothing. Only a trim
  * excuses one that has: it holds free slots and the records of ended threads for a moment, and gives slabs back by
- * its rule. The first call replaces what a trim before it took. Trims are a second apart, a run takes a part of
- * that.
+ * its rule. The first call replaces what a trim before it took. Trims are EVC_POOL_REST_NS apart, a run takes a part
+ * of that.
  */
 static const char *run_without_allocations(const char *(*run)(void *context), void *context)
 {

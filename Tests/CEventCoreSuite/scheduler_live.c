@@ -156,7 +156,8 @@ static uint64_t release_inside(void *context, uint64_t deadline)
 
 static const char *released_by_its_thread(void)
 {
-	static const struct evc_timer_ops releasing = { .fire = release_inside, .drop = NULL };
+	static const struct evc_timer_ops releasing = {
+		.fire = release_inside, .drop = NULL, .takes_late = true };
 
 	live_reset();
 	joined = EVC_OK;

@@ -78,11 +78,10 @@ import Testing
       }
     }
 
-    @Test("D5: 10,000 short-lived producers and receivers take less than a minute", arguments: cores)
+    @Test("D5: 10,000 short-lived producers and receivers take less than a minute of the processors", arguments: cores)
     func shortLived(core: EventCentral.Core) {
       let central = EventCentral(core: core)
-      let clock = ContinuousClock()
-      let start = clock.now
+      let start = clock()
       // Two receivers and two producers at a time, each on a thread of its own, which ends.
       onThreads(2) { _ in
         for number in 0..<5_000 / Footprint.less {
@@ -95,7 +94,7 @@ import Testing
           #expect(receiver.statistics.delivered >= 2)
         }
       }
-      #expect(start.duration(to: clock.now) < .seconds(60))
+      #expect(Double(clock() - start) / Double(CLOCKS_PER_SEC) < 60)
     }
   }
 
@@ -126,7 +125,9 @@ import Testing
     final class Growth {
       private let before = Footprint.resident()
       private var most = 0
-      private var samples = 0
+      private(set) var samples = 0
+      /// How many samples a judgement needs.
+      static let least = 10
 
       func sample() {
         most = max(most, Footprint.resident() - before)
@@ -135,7 +136,7 @@ import Testing
 
       /// Ends the process if it was ever more than `bytes`.
       func expect(atMost bytes: Int, _ what: String) {
-        precondition(samples >= 10, "\(what): \(samples) samples are too few.")
+        precondition(samples >= Self.least, "\(what): \(samples) samples are too few.")
         guard !isSanitized else { return }
         precondition(most <= bytes, "\(what) took \(most) bytes.")
       }

@@ -54,7 +54,7 @@ import Testing
       }
       let end = ContinuousClock.now + (stressFactor == 1 ? .milliseconds(200) : .seconds(60))
       let timer = OverloadTests.Beat().scheduleQueue(every: .milliseconds(1), on: world)
-      while ContinuousClock.now < end || !pairs.allSatisfy(\.hasDoneEnough) {
+      while ContinuousClock.now < end || !pairs.allSatisfy(\.hasDoneEnough) || memory.samples < Footprint.Growth.least {
         pump.wait()
         pump.run()
       }

@@ -229,7 +229,8 @@ private actor Machine {
     #expect(await hall.bridge.drain())
     #expect(hall.log.count == 100)
     let counts = plant.bridge.counts
-    #expect(counts.received + counts.overrun == 100)
+    // The hall keeps back what was too late before it left, if this machine takes so long.
+    #expect(counts.received + counts.overrun + hall.bridge.counts.unsent == 100)
     #expect(asked.count == counts.dispatched)
     let late = Set(told.filter { $0.hasSuffix(" \(EventWaitError.timedOut(limit))") })
     let handled = Set(told.filter { $0.hasSuffix(" handled") })

@@ -13,6 +13,7 @@ final class RawClient: @unchecked Sendable {
     natsOptions_Create(&options)
     defer { natsOptions_Destroy(options) }
     natsOptions_SetURL(options, server.url)
+    natsOptions_SetTimeout(options, 60_000)
     guard natsConnection_Connect(&connection, options) == NATS_OK else { throw CocoaError(.executableNotLoadable) }
   }
 

@@ -30,7 +30,7 @@ struct Price: Codable, Sendable, Equatable {
     }
     try answering.answerRequests(PriceQuery.self, with: Price.self)
     try await answering.settle()
-    try asking.forwardRequests(PriceQuery.self, expecting: Price.self)
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
     try await withThrowingTaskGroup(of: Bool.self) { group in
       for id in 0..<200 {
         group.addTask {
@@ -171,7 +171,7 @@ struct Price: Codable, Sendable, Equatable {
     }
     try answering.answerRequests(PriceQuery.self, with: Price.self, group: "words")
     try await answering.settle()
-    try asking.forwardRequests(PriceQuery.self, expecting: Price.self)
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
     #expect(try await here.request(PriceQuery(id: 3), expecting: Price.self) == Price(cents: 3))
     asking.close()
     answering.close()
@@ -198,7 +198,7 @@ struct Price: Codable, Sendable, Equatable {
       try await bridge.settle()
       bridges.append(bridge)
     }
-    try asking.forwardRequests(PriceQuery.self, expecting: Price.self)
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
     for id in 0..<90 {
       #expect(try await here.request(PriceQuery(id: id), expecting: Price.self) == Price(cents: id))
     }

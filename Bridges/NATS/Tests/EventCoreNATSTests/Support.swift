@@ -87,6 +87,8 @@ extension NATSBridge {
     _ server: ServerProcess, on central: EventCentral, _ change: (inout Options) -> Void = { _ in }
   ) async throws -> NATSBridge {
     var options = Options()
+    // Not the two seconds of the default: the machine may have other work.
+    options.connectTimeout = .seconds(60)
     options.reconnecting = Reconnecting(first: .milliseconds(5), longest: .milliseconds(50))
     change(&options)
     return try await NATSBridge(.url(server.url), on: central, options: options)

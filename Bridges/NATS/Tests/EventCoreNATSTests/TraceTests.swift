@@ -102,7 +102,7 @@
       Order.addListener(nil, { _ in found.append("stream \(Self.trace)") }, executeOn: .listenerThread, on: there)
       try await receiver.durable(Order.self, stream: "ORDERS", as: "test")
       try await receiver.settle()
-      try sender.forwardRequests(PriceQuery.self, expecting: Price.self)
+      try sender.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
       try sender.mount(tree, at: "a", carrying: [Alarm.self])
       try await sender.publish(Order.self, stream: "ORDERS")
 
