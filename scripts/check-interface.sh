@@ -21,7 +21,8 @@ mkdir -p "$work"
 extract() { # TREE FOLDER
   local tree=$1 folder=$2 traits=() built target module
   # So has it fewer traits.
-  [ ! -d "$tree/Sources/EventCoreMetrics" ] || traits=("${all_traits[@]}")
+  [ ! -d "$tree/Sources/EventCoreMetrics" ] || traits=("${base_traits[@]}")
+  [ "$tree" != . ] || traits=("${all_traits[@]}")
   swift build --package-path "$tree" "${traits[@]}" >/dev/null
   built=$(swift build --package-path "$tree" "${traits[@]}" --show-bin-path)
   target=$(swiftc -print-target-info | sed -n 's/^ *"triple": "\(.*\)",$/\1/p' | head -1)

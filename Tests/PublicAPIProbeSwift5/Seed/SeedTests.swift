@@ -71,7 +71,7 @@ struct SeedTests {
     thread.addEventCallback { (_: SeedScheduling.TemperatureEvent, priority, dispatchTime) in
       arrivals.append(Arrival(priority: priority, dispatchTime: dispatchTime))
     }
-    // Those of others fire meanwhile.
+    // Those of others fire meanwhile: then they count as dispatched.
     func scheduled() -> Int {
       let statistics = EventCentral.shared.scheduleStatistics
       return Int(statistics.pending) + Int(statistics.dispatched)

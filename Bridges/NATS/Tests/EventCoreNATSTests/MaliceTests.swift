@@ -205,10 +205,11 @@ import Testing
     client.publish(Order.subject, Data(#"{"number": 2}"#.utf8))
     #expect(await eventually { log.entries.contains([2, 4]) })
     await bridge.drain()
-    // An acknowledgement that takes a second on its way comes too late, and the same event once more.
+    // An acknowledgement that takes a second on its way comes too late, and what it is for comes once more.
     #expect(log.entries.filter { $0[1] == 1 } == [[1, 1], [2, 1]])
     #expect(log.entries.filter { $0[0] == 2 }.prefix(4) == [[2, 1], [2, 2], [2, 3], [2, 4]])
-    #expect(log.entries.allSatisfy { $0[0] <= 2 } && bridge.counts.undecodable == 1)
+    #expect(log.entries.count { $0[0] == 1 } <= 2 && log.count <= 7)
+    #expect((1...2).contains(bridge.counts.undecodable))
   }
 
   @Test("requests that are none are not answered, and replies that nobody waits for are passed over")
