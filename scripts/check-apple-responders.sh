@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Copyright the EventCore authors
 #
-# Compiles the module with stand-ins in its path, of AppKit and os (signposts) and then of UIKit and os, as there are on
-# Apple's systems, and runs a small program of each, so that what is behind `canImport` is compiled where none of them
-# exists. Without the C core, which it does not touch.
+# Compiles the module with stand-ins of AppKit, of UIKit and of os (signposts) in its path, and runs a small program of
+# each, so that what is behind `canImport` is compiled where none of them exists. Without the C core, which it does not
+# touch.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,19 +22,14 @@ for kit in AppKit UIKit os; do
   swiftc -swift-version 5 -parse-as-library -emit-module -emit-library -static -module-name "$kit" \
     -emit-module-path "$folder/$kit/$kit.swiftmodule" -o "$folder/$kit/lib$kit.a" \
     "Tests/AppleStandIns/$kit.swift"
-done
-for kit in AppKit UIKit; do
-  paths=(-I "$folder/$kit" -L "$folder/$kit" -I "$folder/os" -L "$folder/os")
   swiftc -swift-version 6 -parse-as-library -wmo -warnings-as-errors -emit-module -emit-library -static \
-    -module-name EventCore -package-name eventcore "${paths[@]}" \
+    -module-name EventCore -package-name eventcore -I "$folder/$kit" \
     -emit-module-path "$folder/$kit/EventCore.swiftmodule" -o "$folder/$kit/libEventCore.a" \
     "${sources[@]}"
-  for use in "$kit" os; do
-    for mode in 5 6; do
-      swiftc -swift-version "$mode" -parse-as-library -warnings-as-errors "${paths[@]}" \
-        -lEventCore "-l$kit" -los -o "$folder/$kit/program" "Tests/AppleStandIns/${use}Use.swift"
-      "$folder/$kit/program"
-      echo "$kit and os: ${use}Use.swift compiles in Swift $mode mode, and runs"
-    done
+  for mode in 5 6; do
+    swiftc -swift-version "$mode" -parse-as-library -warnings-as-errors -I "$folder/$kit" -L "$folder/$kit" \
+      -lEventCore "-l$kit" -o "$folder/$kit/program" "Tests/AppleStandIns/${kit}Use.swift"
+    "$folder/$kit/program"
+    echo "$kit, Swift $mode mode: compiles and runs"
   done
 done

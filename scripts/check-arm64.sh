@@ -61,5 +61,5 @@ for page in 4096 16384 65536; do
 done
 echo "== the C suite"
 # But for children of fork: the emulator's own assertions fail in those that start threads (seen with 7.2).
-timeout 1200 qemu-aarch64 "$build/run-suite" -fork | tee "$build/suite.log" | grep -v '^ok' || true
+timeout 300 qemu-aarch64 "$build/run-suite" -fork | tee "$build/suite.log" | grep -v '^ok' || true
 tail -n 1 "$build/suite.log" | grep -q ' 0 failed$' || fail "the suite failed, or did not end: $build/suite.log"

@@ -92,7 +92,7 @@ static const char *warm_body(void)
 	static const unsigned char payload[4000];
 	struct warm warm;
 	struct evc_thread *thread;
-	uint64_t trims = trims_now();
+	uint64_t trims;
 
 	EXPECT_NONE(suite_receiver_open(&warm.receiver, NULL));
 	EXPECT_OK(evc_router_create(&warm.router));
@@ -108,6 +108,7 @@ static const char *warm_body(void)
 						     sizes[s], 8, NULL));
 	EXPECT_OK(evc_thread_start(NULL, warm.receiver.mailbox, &thread));
 	EXPECT(suite_await(&warm.receiver.delivered, 5 * (BURST + 10 * 32)), "the consumer got stuck");
+	trims = trims_now();
 	for (unsigned i = 0; i < 20; i++)
 		for (unsigned s = 0; s < 5; s++)
 			EXPECT_NONE(burst(warm.router, &warm.receiver, sizes[s]));

@@ -54,12 +54,7 @@ import Testing
       }
       let end = ContinuousClock.now + (stressFactor == 1 ? .milliseconds(200) : .seconds(60))
       let timer = OverloadTests.Beat().scheduleQueue(every: .milliseconds(1), on: world)
-      // A beat that comes late is left out, so that the samples may need longer.
-      func needsMore() -> Bool {
-        !pairs.allSatisfy(\.hasDoneEnough)
-          || memory.samples < Footprint.Growth.least && ContinuousClock.now < end + .seconds(120)
-      }
-      while ContinuousClock.now < end || needsMore() {
+      while ContinuousClock.now < end || !pairs.allSatisfy(\.hasDoneEnough) {
         pump.wait()
         pump.run()
       }

@@ -177,7 +177,7 @@ struct LaneOrderTests {
     }
     thread.addEventCallback { (go: Go) in begin(go.sequence) }
     thread.queueEvent(Go(sequence: 0))
-    #expect(done.pass())
+    #expect(done.pass(within: 300))
     #expect(state.failure == nil)
     thread.cancel()
   }

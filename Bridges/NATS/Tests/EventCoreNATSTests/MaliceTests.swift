@@ -185,17 +185,17 @@ import Testing
     let bridge = try await NATSBridge.to(server, on: world)
     try await bridge.makeStream("ORDERS", of: [Order.self])
     var options = NATSBridge.DurableOptions()
-    options.patience = .seconds(1)
+    // So long that no acknowledgement comes too late, also on a busy machine.
+    options.patience = .seconds(5)
     try await bridge.durable(Order.self, stream: "ORDERS", as: "test", options: options)
-    let log = Log<[Int]>()
+    let log = Log<Int>()
     let kept = Log<Order>()
     Order.addListener(
       nil,
       { event in
         // The server delivers what is kept again and again.
-        let attempt = Int(event.delivery?.attempt ?? 9)
-        if event.number == 2, attempt < 4 { kept.append(event) }
-        log.append([event.number, attempt])
+        if event.number == 2, event.delivery?.attempt ?? 9 < 4 { kept.append(event) }
+        log.append(event.number)
       }, executeOn: .listenerThread, on: world)
     let client = try RawClient(server)
     client.publish(Order.subject, Data("{".utf8))
@@ -203,13 +203,10 @@ import Testing
     client.publish(Order.subject, Data(#"{"number": 1, "delivery": {"attempt": 7}}"#.utf8))
     // One that does come again, as often as the others could have.
     client.publish(Order.subject, Data(#"{"number": 2}"#.utf8))
-    #expect(await eventually { log.entries.contains([2, 4]) })
+    #expect(await log.entries(atLeast: 5) == [1, 2, 2, 2, 2])
+    #expect(bridge.counts.undecodable == 1)
     await bridge.drain()
-    // An acknowledgement that takes a second on its way comes too late, and what it is for comes once more.
-    #expect(log.entries.filter { $0[1] == 1 } == [[1, 1], [2, 1]])
-    #expect(log.entries.filter { $0[0] == 2 }.prefix(4) == [[2, 1], [2, 2], [2, 3], [2, 4]])
-    #expect(log.entries.count { $0[0] == 1 } <= 2 && log.count <= 7)
-    #expect((1...2).contains(bridge.counts.undecodable))
+    #expect(log.count == 5)
   }
 
   @Test("requests that are none are not answered, and replies that nobody waits for are passed over")
