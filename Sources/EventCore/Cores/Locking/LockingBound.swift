@@ -1,59 +1,126 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 /// The bound of an inbox: how many records wait that have a place, and what becomes of one that finds none.
-/// Everything that changes is guarded by the inbox's mutex.
+///
+/// Synchronization: the inbox's mutex guards everything that changes, except that the consumer counts what it takes
+/// out of the lanes that it has taken over without the mutex. A producer that reads this count too early finds one
+/// place too few, and never one too many. If it waits for a place then, it has the consumer look, which holds the mutex
+/// for that and therefore sees that somebody waits.
 final class LockingBound: @unchecked Sendable {
   let capacity: Int
   let policy: EventOverflowPolicy
-  /// Records that wait, without tokens and without those of unbounded subscriptions.
-  private var waiting = 0
-  /// These, of which nothing is displaced, in each lane.
-  var placeless = Array(repeating: 0, count: Lane.count)
-  private(set) var counts = OverflowCounts()
-  /// How many threads wait for a place, and what they wait on.
-  private var blocked = 0
+  /// Whether producers take out what waits, which therefore stays in their lanes.
+  let displaces: Bool
+  /// How many places were ever given. Tokens and the records of unbounded subscriptions have none.
+  @exclusivity(unchecked) private var given = 0
+  /// How many places were given back, on a line of the consumer's. Written by one thread at a time: the consumer, or
+  /// any thread with the mutex held.
+  private let givenBack: UnsafeMutablePointer<Atomic<Int>>
+  /// Up to here `given` needs no look at `givenBack`, whose line the consumer writes: what was once given back, plus the
+  /// high-water mark. Within this limit there is room, and no new mark.
+  @exclusivity(unchecked) private var limit = 0
+  /// Records without a place, of which nothing is displaced, in each lane. Counted only if others may be.
+  private var placeless = Array(repeating: 0, count: Lane.count)
+  @exclusivity(unchecked) private(set) var counts = OverflowCounts()
+  /// Whether threads have begun to wait for a place since all were woken, and what they wait on.
+  private var isAwaited = false
   private let monitor: Monitor
   /// The threads that run the inbox's consumers, or have entered them (`MailboxCore.enter`), by their numbers: one
   /// that runs another consumer inside of its handler is still here.
   var consumers: [UInt] = []
 
   /// Nil for an unbounded inbox.
-  init?(_ capacity: EventMailboxCapacity, _ mutex: SystemMutex) {
+  init?(_ capacity: EventMailboxCapacity, _ mutex: SystemMutex, givenBack: UnsafeMutablePointer<Atomic<Int>>) {
     guard let limit = capacity.limit else { return nil }
     self.capacity = limit
+    self.givenBack = givenBack
     policy = capacity.policy
+    displaces = policy == .dropOldest
     monitor = Monitor(mutex)
   }
 
-  var isFull: Bool { waiting >= capacity }
+  /// How many places are in use. Relaxed: see above.
+  private var used: Int { given - givenBack.pointee.load(ordering: .relaxed) }
+  var isFull: Bool { given >= limit && used >= capacity }
+
+  /// Counts the next record for a subscription, unless there is no place for it. Locked.
+  @inline(__always)
+  func accept(_ subscription: Unmanaged<LockingSubscription>, _ lane: Int) -> Bool {
+    if subscription._withUnsafeGuaranteedRef({ $0.isUnbounded }) {
+      willPutPlaceless(lane)
+    } else {
+      guard !isFull else { return false }
+      give()
+    }
+    return true
+  }
+
+  @inline(__always)
+  private func give() {
+    if given >= limit { raiseLimit() }
+    given += 1
+  }
+
+  /// Marks the high water, if the next place reaches it.
+  @inline(never)
+  private func raiseLimit() {
+    let used = used
+    counts.highWaterMark = max(counts.highWaterMark, UInt64(used + 1))
+    limit = given - used + Int(counts.highWaterMark)
+  }
 
   func count(_ fate: LockingFate) {
     switch fate {
-    case .accepted:
-      waiting += 1
-      counts.highWaterMark = max(counts.highWaterMark, UInt64(waiting))
+    case .accepted: give()
     case .displacing, .dropped: counts.dropped += 1
     case .refused: counts.refused += 1
     case .superseded, .ended: break
     }
   }
 
-  func didTake(_ record: LockingRecord) {
-    guard record.hasPlace else { return placeless[record.lane] -= 1 }
-    waiting -= 1
-    if blocked > 0 { monitor.wake() }
+  /// A record without a place is put into its lane. Locked.
+  func willPutPlaceless(_ lane: Int) {
+    if displaces { placeless[lane] += 1 }
   }
 
-  /// Lets every thread that waits look again, since the inbox refuses now.
-  func wakeAll() { monitor.wakeAll() }
+  /// Whether there may be a record without a place in a lane whose others may be displaced. Locked.
+  func hasPlaceless(_ lane: Int) -> Bool { displaces && placeless[lane] > 0 }
 
-  /// Waits until something may have changed.
+  /// A record leaves its lane. The consumer, or locked.
+  @inline(__always)
+  func didTake(_ record: LockingRecord) {
+    if record.hasPlace {
+      // Relaxed: see above.
+      givenBack.pointee.store(givenBack.pointee.load(ordering: .relaxed) + 1, ordering: .relaxed)
+    } else if displaces {
+      placeless[record.lane] -= 1
+    }
+  }
+
+  /// Wakes the threads that wait for a place, if so many are free or half of all: one wake-up for several events, as on
+  /// the other core. Returns whether some go on to wait. Locked.
+  func wake(for places: Int) -> Bool {
+    if isAwaited, capacity - used >= min(places, (capacity + 1) / 2) { wakeAll() }
+    return isAwaited
+  }
+
+  /// Lets every thread that waits look again. Locked.
+  func wakeAll() {
+    isAwaited = false
+    monitor.wakeAll()
+  }
+
+  /// Waits until something may have changed. Locked.
   func wait(until deadline: UInt64) {
-    blocked += 1
-    defer { blocked -= 1 }
+    isAwaited = true
     _ = monitor.wait(until: deadline == .max ? nil : deadline)
   }
+
+  /// How many places are free before a consumer at work wakes those who wait.
+  static let places = 16
 }
 
 extension LockingInbox {
@@ -80,6 +147,7 @@ extension LockingInbox {
       post.deadline = deadline
       while bound.isFull, !hot.pointee.refuses {
         guard monotonicNanoseconds() < deadline else { return .refused }
+        setUrgent(true)
         bound.wait(until: deadline)
       }
       guard hot.pointee.refuses else { return .accepted }
@@ -106,7 +174,7 @@ extension LockingInbox {
   /// Takes the first record of a lane that has no place, if the others of the lane may be displaced: on the other core,
   /// where those wait apart, it comes before them. Nil if there is none. Locked.
   func takeWithoutPlace(of lane: Int, into buffer: inout LockingLane) -> LockingRecord? {
-    guard let bound, bound.policy == .dropOldest, bound.placeless[lane] > 0 else { return nil }
+    guard bound?.hasPlaceless(lane) == true else { return nil }
     guard let record = lanes[lane].pointee.removeFirst(where: { !$0.hasPlace }) else { return nil }
     defer { record.address.deallocate() }
     return buffer.hold(record)

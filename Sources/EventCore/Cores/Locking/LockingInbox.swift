@@ -53,7 +53,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     didSet { hot.pointee.hasSleepers = !sleepers.isEmpty }
   }
 
-  /// How many records may wait; nil: any number. Its consumer takes one record at a time.
+  /// How many records may wait; nil: any number.
   let bound: LockingBound?
 
   /// - Parameter owner: Whose mutex guards this inbox too, so that a worker sees both at one moment (D1).
@@ -68,7 +68,9 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     for lane in 0...Lane.count { (taken + lane).initialize(to: Atomic(0)) }
     mutex = owner?.mutex ?? SystemMutex(at: memory + 128)
     self.owner = owner
-    bound = LockingBound(capacity, mutex)
+    let givenBack = (memory + 8 * (Lane.count + 2)).bindMemory(to: Atomic<Int>.self, capacity: 1)
+    givenBack.initialize(to: Atomic(0))
+    bound = LockingBound(capacity, mutex, givenBack: givenBack)
     hot = (memory + hotOffset).bindMemory(to: Hot.self, capacity: 1)
     hot.initialize(to: Hot())
     lanes = LockingLanes(at: memory + hotOffset + 8)
@@ -90,13 +92,14 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   // MARK: Posting, from any thread
 
   /// The first step of posting one event: makes its record where it is to wait, and returns where the payload
-  /// goes. Until `finishPost`, the mutex stays locked. Nil, and unlocked, if the inbox refuses.
+  /// goes. Until `finishPost`, the mutex stays locked. Nil, and unlocked, if the inbox refuses, or is full: what
+  /// becomes of the event is then decided with the event at hand.
   @inline(__always)
   func beginPost(
     _ entry: LockingSnapshot.Entry, lane: UInt8, length: Int, _ note: Instruments.Note
   ) -> UnsafeMutableRawPointer? {
     mutex.lock()
-    guard !hot.pointee.refuses else {
+    guard !hot.pointee.refuses, bound?.accept(entry.subscription, Int(lane)) != false else {
       mutex.unlock()
       return nil
     }
@@ -140,7 +143,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
         fate = findPlace(for: record, bound, &post, &victim)
         bound.count(fate)
       } else {
-        bound?.placeless[record.lane] += 1
+        bound?.willPutPlaceless(record.lane)
       }
       let isHere = fate == .accepted || fate == .displacing
       return (fate, isHere ? put(LockingRun(first: record, count: 1)) : nil)

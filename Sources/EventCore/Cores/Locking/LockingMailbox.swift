@@ -11,7 +11,7 @@ import Synchronization
 /// one record at a time, since each post comes before the others (D3).
 ///
 /// A worker takes from its shared mailbox too. Both inboxes have one mutex, and a worker always takes one
-/// record at a time.
+/// record at a time; so does the consumer of a mailbox whose producers displace what waits.
 ///
 /// Synchronization: only the consumer's thread touches `own` and `lanes`. One file, though long: taking,
 /// waiting and ending all rest on these two.
@@ -128,7 +128,11 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   func leave(_ entered: OpaquePointer?) {
     guard let bound else { return }
     let thread = currentThreadNumber()
-    inbox.withLock { if let index = bound.consumers.lastIndex(of: thread) { bound.consumers.remove(at: index) } }
+    inbox.withLock {
+      if let index = bound.consumers.lastIndex(of: thread) { bound.consumers.remove(at: index) }
+      // The next run may take long to come.
+      _ = bound.wake(for: 1)
+    }
   }
 
   private var bound: LockingBound? { inbox.bound ?? shared?.bound }
@@ -168,13 +172,27 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     else { return look(afterControl) }
     own.pointee.sinceLook &+= 1
     inbox.countTaken(own.pointee.lane)
-    return .event((lane.pointee.take(), nil))
+    return .event((take(from: lane), nil))
+  }
+
+  /// Takes the next record of a lane that was taken over.
+  @inline(__always)
+  private func take(from lane: UnsafeMutablePointer<LockingLane>) -> LockingRecord {
+    let record = lane.pointee.take()
+    inbox.bound?.didTake(record)
+    return record
   }
 
   @inline(never)
   private func look(_ afterControl: Bool) -> Step {
     lockForLook()
     let step = lockedLook(afterControl)
+    if let bound {
+      // Until they are woken, each step looks. Nothing waits in a dry mailbox, so that all are.
+      var isDry = false
+      if case .dry = step { isDry = true }
+      if bound.wake(for: isDry ? 1 : LockingBound.places), !isDry { inbox.setUrgent(true) }
+    }
     // If something is left in the shared mailbox, another worker has to look. A post there wakes one worker
     // alone, which may be this one, although it now has something else to do.
     let next = shared.flatMap { $0.hot.pointee.occupied == 0 ? nil : $0.nextSleeper() }
@@ -212,7 +230,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     guard lane < Lane.count else {
       return hot.pointee.refuses || shared?.hot.pointee.refuses == true ? .end : .dry
     }
-    if self.shared != nil || inbox.bound != nil || LockingLane.isStack(lane) {
+    if self.shared != nil || inbox.bound?.displaces == true || LockingLane.isStack(lane) {
       return .event(inbox.takeEvent(into: &buffer.pointee))
     }
     if lanes[lane].pointee.isEmpty {
@@ -222,7 +240,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     own.pointee.lane = lane
     hot.pointee.first = UInt8(lane)
     own.pointee.sinceLook = 1
-    return .event(inbox.event(of: lanes[lane].pointee.take(), into: &buffer.pointee))
+    return .event(inbox.event(of: take(from: lanes[lane]), into: &buffer.pointee))
   }
 
   /// Locks the mutex, and waits for a microsecond first if a producer holds it, or if the queue is dry and the
@@ -244,7 +262,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     inbox.close(drops: true)
     for lane in 0..<Lane.count {
       while !lanes[lane].pointee.isEmpty {
-        inbox.drop(lanes[lane].pointee.take(), &buffer.pointee)
+        inbox.drop(take(from: lanes[lane]), &buffer.pointee)
       }
     }
     if let shared, shared.withLock({ shared.closes }) { shared.dropAll() }

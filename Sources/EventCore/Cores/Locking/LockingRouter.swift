@@ -37,9 +37,7 @@ final class LockingSnapshot: @unchecked Sendable {
     _ = memory.initialize(from: entries)
     self.entries = UnsafeBufferPointer(memory)
     let sinks = entries.map { $0.sink.takeUnretainedValue() }
-    // What becomes of an event that finds it full is decided with the event at hand.
-    let inbox = (sinks.count == 1 ? sinks[0] as? LockingInbox : nil).flatMap { $0.bound == nil ? $0 : nil }
-    onlyInbox = inbox.map { .passUnretained($0) }
+    onlyInbox = (sinks.count == 1 ? sinks[0] as? LockingInbox : nil).map { .passUnretained($0) }
     isTimed = entries.contains { $0.timed }
     drop = entries.first.flatMap { $0.subscription._withUnsafeGuaranteedRef { $0.drop } }
     kept = sinks + entries.map { $0.load == nil ? nil : $0.subscription.takeUnretainedValue() }
