@@ -45,6 +45,8 @@ final class Consumer: @unchecked Sendable {
   private let thread = Atomic<UInt>(0)
   /// Opened when the consumer has handled or dropped its last event.
   let ended = Latch()
+  /// The consumers that end with this one; made with the first.
+  let guests = LazyReference<ConsumerGuests>()
   /// Runs the jobs of executors that the consumer has left.
   let heir = LazyReference<ExecutorHeir>()
 
@@ -127,6 +129,7 @@ final class Consumer: @unchecked Sendable {
       mailbox.close()
       pump?.end()
     }
+    guests.value?.closeMailboxes(whenEmpty: whenEmpty)
   }
 
   /// False once it was closed.
@@ -135,11 +138,8 @@ final class Consumer: @unchecked Sendable {
   /// The same, but true also while it handles what waits before its end, and after that until it is closed at once.
   var delivers: Bool { registry.delivers }
 
-  /// Whether it takes nothing more, and still handles what waits: of its own, or since the thread that runs it does so.
-  var isDraining: Bool {
-    let (isOpen, isDraining) = registry.phase
-    return (isDraining || isOpen && pump?.driver.isDraining == true) && !ended.isOpen
-  }
+  /// Whether it takes nothing more, and still handles what waits.
+  var isDraining: Bool { registry.phase.isDraining && !ended.isOpen }
 
   /// Whether the caller is the consumer's own thread.
   var isCurrent: Bool { thread.load(ordering: .relaxed) == currentThreadNumber() }
@@ -173,6 +173,7 @@ final class Consumer: @unchecked Sendable {
     asThread {
       asCurrent {
         mailbox.run(self)
+        endGuests()
         // A worker's run also ends when the shared mailbox closes, and then this consumer is still open.
         close(whenEmpty: false)
         finish()
@@ -190,6 +191,7 @@ final class Consumer: @unchecked Sendable {
           ? mailbox.pump(self, limit: limit, until: deadline)
           : pumpOnClock(limit: limit, until: deadline, timers)
         if result == .ended {
+          endGuests()
           finish()
         } else {
           letGoOfAll()
@@ -246,9 +248,7 @@ final class Consumer: @unchecked Sendable {
   func control() {
     for (receiver, handler) in calls.answer(andEnd: false) {
       receiver.drop(handler)
-      if receiver.route.ordinal != 0 {
-        workerReceivers.pointee.remove(receiver)
-      }
+      if receiver.route.ordinal != 0 { workerReceivers.pointee.remove(receiver) }
     }
     if let member = hooks.member {
       // In a shared pool nothing is promised to a thread.

@@ -48,7 +48,8 @@ final class ConsumerPump: @unchecked Sendable {
 
   // MARK: From the mailbox
 
-  /// The armed mailbox has got something to do. Any thread; once for each arming.
+  /// The armed mailbox has got something to do, once for each arming; or the consumer is to see that it was closed. Any
+  /// thread.
   func wake() {
     while true {
       switch state.load(ordering: .relaxed) {
@@ -231,8 +232,7 @@ final class ConsumerPump: @unchecked Sendable {
   func borrow(_ body: () -> Void) -> Bool {
     while driver.lends {
       let found = state.load(ordering: .relaxed)
-      // A job that comes late, as the consumer is borrowed, is not made again while its thread is drained (D10).
-      guard found == .idle || found == .scheduled && !driver.isDraining else { return false }
+      guard found == .idle || found == .scheduled else { return false }
       let meanwhile = found == .idle ? State.running : .borrowed
       guard exchange(found, meanwhile) else { continue }
       body()
@@ -290,11 +290,4 @@ final class ConsumerPump: @unchecked Sendable {
       expected: expected, desired: desired, ordering: .sequentiallyConsistent
     ).exchanged
   }
-}
-
-extension Consumer {
-  /// False once the pump's driver cannot run jobs any more.
-  var canRun: Bool { pump?.driver.canRun ?? true }
-  /// Whether a loop of the user's runs it.
-  var isDrivenByLoop: Bool { pump?.driver.isLoop ?? false }
 }

@@ -9,9 +9,6 @@ protocol PumpDriver: AnyObject, Sendable {
   /// False once the actor or the thread that ran the jobs has ended.
   var canRun: Bool { get }
 
-  /// Whether the thread that runs the jobs takes no more, and still runs those that wait.
-  var isDraining: Bool { get }
-
   /// Whether any thread may drive the consumer for a moment while no job runs. False for a place whose
   /// closures need not be `Sendable`, and must not be freed elsewhere.
   var lends: Bool { get }
@@ -34,11 +31,17 @@ protocol PumpDriver: AnyObject, Sendable {
 
 extension PumpDriver {
   var canRun: Bool { true }
-  var isDraining: Bool { false }
   var lends: Bool { true }
   var endsInItsJobs: Bool { false }
   var isLoop: Bool { false }
   func ranDry() {}
   func willRest() {}
   func finish() {}
+}
+
+extension Consumer {
+  /// False once the pump's driver cannot run jobs any more.
+  var canRun: Bool { pump?.driver.canRun ?? true }
+  /// Whether a loop of the user's runs it.
+  var isDrivenByLoop: Bool { pump?.driver.isLoop ?? false }
 }

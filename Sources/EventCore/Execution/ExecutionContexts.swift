@@ -172,11 +172,13 @@ package final class ExecutionContexts: @unchecked Sendable {
     // The thread does not hear these routers. This mailbox does, and its jobs run as events of the thread.
     // In a pump one by one, so that its limits and deadlines hold.
     let isPump = consumer.isPumpedByLoop
-    return shared(.thread(ObjectIdentifier(consumer))) { key in
+    let context = shared(.thread(ObjectIdentifier(consumer))) { key in
       pumped(
         isPump ? .pump : .eventThread, ThreadDriver(consumer), key, batch: isPump ? 1 : Self.largeBatch,
         named: "thread", isDrivenElsewhere: true)
     }
+    consumer.add(guest: context.consumer)
+    return context
   }
 
   /// `isDrivenElsewhere`: the jobs are events of another consumer, which runs in its own way.

@@ -2,7 +2,6 @@
 // Copyright the EventCore authors
 
 import Dispatch
-import Synchronization
 
 /// A driver of an execution context, inside whose jobs handlers may register listeners.
 protocol ContextDriver: PumpDriver {
@@ -154,73 +153,29 @@ final class TaskDriver: ContextDriver {
   }
 }
 
-/// Runs the jobs of a pump as events of another consumer: an event thread.
-final class ThreadDriver: ContextDriver, @unchecked Sendable {
-  // `consumer` is constant. Only the thread that runs the consumer touches the rest: in a job, or after `isCurrent`.
-  // If threads run it one after another, its pump orders them.
+/// Runs the jobs of a pump as events of another consumer, its host: an event thread.
+final class ThreadDriver: ContextDriver {
+  private let host: Consumer
 
-  private let consumer: Consumer
-  private var isPerforming = false
-  /// The job that was refused while one ran.
-  private var refused: Job?
-
-  init(_ consumer: Consumer) {
-    self.consumer = consumer
+  init(_ host: Consumer) {
+    self.host = host
   }
 
   func schedule(_ pump: ConsumerPump) {
-    let job = Job(pump)
-    let isAccepted = consumer.post { [self] in perform(job) }
-    // If the thread has ended, the job is freed here, and its `deinit` ends the pump's consumer.
-    if !isAccepted, consumer.isCurrent, isPerforming { refused = job }
+    // A host that takes no more ends its guests itself (`ConsumerGuests`).
+    _ = host.post { pump.perform() }
   }
 
-  /// Performs a job, and if a drain refuses the one for what it leaves behind, what waits and nothing more (D10).
-  private func perform(_ job: Job) {
-    // Never inside itself: a handler cannot have the consumer's next event handled.
-    isPerforming = true
-    job.perform()
-    while let next = refused {
-      refused = nil
-      if consumer.isDraining { next.performLast() }
-    }
-    isPerforming = false
+  func finish() {
+    host.guests.value?.remove(ObjectIdentifier(self))
   }
 
-  /// One job. A thread that ends frees it unperformed, and its `deinit` then ends the pump's consumer.
-  private final class Job: Sendable {
-    private let pump: ConsumerPump
-    private let isDone = Atomic<Bool>(false)
-
-    init(_ pump: ConsumerPump) {
-      self.pump = pump
-    }
-
-    func perform() {
-      // Relaxed: the closure's reference to the job orders this before `deinit`.
-      isDone.store(true, ordering: .relaxed)
-      pump.perform()
-    }
-
-    func performLast() {
-      pump.close(whenEmpty: true)
-      perform()
-    }
-
-    deinit {
-      guard !isDone.load(ordering: .relaxed) else { return }
-      // In a task, as in `ActorDriver`.
-      Task { [pump] in pump.close(whenEmpty: false) }
-    }
-  }
-
-  var canRun: Bool { consumer.isOpen }
-  var isDraining: Bool { consumer.isDraining }
-  /// As the other consumer: an `EventPump` frees its closures itself.
-  var lends: Bool { consumer.pump?.driver.lends ?? true }
-  var isLoop: Bool { consumer.isDrivenByLoop }
+  var canRun: Bool { host.isOpen }
+  /// As the host: an `EventPump` frees its closures itself.
+  var lends: Bool { host.pump?.driver.lends ?? true }
+  var isLoop: Bool { host.isDrivenByLoop }
   /// As long as that runs them.
   var endsInItsJobs: Bool { !lends && canRun }
   var surroundings: Surroundings { .oneByOne }
-  func context(in contexts: ExecutionContexts) -> ExecutionContext { contexts.thread(consumer) }
+  func context(in contexts: ExecutionContexts) -> ExecutionContext { contexts.thread(host) }
 }

@@ -148,12 +148,75 @@ struct ListenerDrainTests {
     // The thread takes up to 512 from the listener's place at once.
     (0..<600).map(Hit.init).queue(on: world)
     let drain = Task { await thread.drain() }
-    #expect(await yieldUntil { !thread.queueEvent(Hit()) })
+    // The drain has begun when the place of the listener takes nothing more either.
+    #expect(await yieldUntil { Hit(number: -2).queue(on: world) == 0 })
     held.letGo()
     #expect(await drain.value)
-    // What the first of those dispatch is accepted, since their place is open until the thread refuses it.
-    #expect(numbers.entries == Array(0..<600) + Array(repeating: -1, count: 512))
+    // Nor what its handlers dispatch.
+    #expect(numbers.entries.filter { $0 != -2 } == Array(0..<600))
     #expect(Hit(number: 601).queue(on: world) == 0)
+  }
+
+  /// Has a thread of one central listen to another one.
+  private func listen(
+    on thread: EventThread, to world: EventCentral, _ callback: @escaping @Sendable (Hit) -> Void
+  ) -> any EventListenerHandling {
+    let handles = Log<any EventListenerHandling>()
+    let adder = thread.addEventCallback { (_: Hit) in
+      handles.append(Hit.addListener(nil, callback, executeOn: .requesterThread, on: world))
+    }
+    thread.queueEvent(Hit())
+    let handle = handles.entries(atLeast: 1)[0]
+    adder.remove()
+    return handle
+  }
+
+  @Test("D10: a thread that is cancelled in a listener of another central calls it no more", arguments: cores)
+  func cancelled(core: EventCentral.Core) async {
+    await offThePool {
+      let (world, other) = (EventCentral(core: core), EventCentral(core: core))
+      let (thread, numbers) = (EventThread(on: other), Log<Int>())
+      let handle = listen(on: thread, to: world) { [weak thread] hit in
+        numbers.append(hit.number)
+        if hit.number == 2 { thread?.cancel() }
+      }
+      let held = HeldThread(thread)
+      (0..<600).map(Hit.init).queue(on: world)
+      held.letGo()
+      thread.join()
+      #expect(waitUntil { !handle.isActive })
+      #expect(numbers.entries == [0, 1, 2])
+      #expect(waitUntil { world.listener.statistics.cancelled == 597 })
+      #expect(Hit().queue(on: world) == 0)
+    }
+  }
+
+  @Test("D10: a drained thread handles what waits for its listeners of another central, however it comes", arguments: cores)
+  func drainedAnyhow(core: EventCentral.Core) async {
+    await offThePool {
+      for _ in 0..<200 {
+        let (world, other) = (EventCentral(core: core), EventCentral(core: core))
+        let (thread, numbers, start) = (EventThread(on: other), Log<Int>(), Gate())
+        let handle = listen(on: thread, to: world) { hit in numbers.append(hit.number) }
+        // Each may fill the place and be taken away before it wakes the thread, or free a handler of the place meanwhile.
+        let others = (1...2).map { number in
+          let (handle, done) = (listen(on: thread, to: world) { _ in }, Gate())
+          runThread {
+            start.pass()
+            if number == 1 { Hit(number: 0).queue(on: world) }
+            handle.remove()
+            done.open()
+          }
+          return done
+        }
+        for _ in others { start.open() }
+        let isAccepted = Hit(number: 1).queue(on: world) > 0
+        #expect(thread.drain() && isAccepted)
+        #expect(numbers.entries.contains(1))
+        for done in others { done.pass() }
+        handle.remove()
+      }
+    }
   }
 
   @Test("a drain does not wait for a sequence that was ended, whose loop goes on", arguments: cores)
