@@ -10,7 +10,7 @@ import Synchronization
 /// Its parts are its handlers (`HandlerRegistry`), the calls of its handlers (`HandlerCalls`), and what a
 /// pool or a listener thread adds (`ConsumerHooks`).
 ///
-/// Ten files of this folder name one another in a circle: a consumer owns its mailbox and its receivers,
+/// Eleven files of this folder name one another in a circle: a consumer owns its mailbox and its receivers,
 /// the mailbox delivers to these receivers, a receiver reads its consumer's state around each call, and a
 /// pump or a shared mailbox drives consumers.
 ///

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// The consumers whose jobs another one, their host, runs as its own events: listeners of another central, or of another
-/// event thread, that are called on the host's thread.
+/// The consumers whose jobs another one, their host, runs as its own events: listeners of another central, or of
+/// another event thread, that are called on the host's thread.
 ///
-/// They end with their host. If it is cancelled, a batch of theirs that is running ends after the present handler. If it
-/// is drained, they take nothing more either, and the host handles what waits for them before it ends, whether a job for
-/// that has come or not: a post may have been taken away before it made one, and comes too late (D10).
+/// They end with their host. If it is cancelled, a batch of theirs that is running ends after the present handler. If
+/// it is drained, they take nothing more either, and the host handles what waits for them before it ends, whether it
+/// has a job for that or not: who has filled a mailbox may be taken away before it makes the job, which the host then
+/// refuses (D10).
 final class ConsumerGuests: Sendable {
   private struct Guest: Sendable {
     let driver: ObjectIdentifier
@@ -16,21 +17,28 @@ final class ConsumerGuests: Sendable {
     /// By age, so that a deterministic central ends them in one order.
     var guests: [Guest] = []
     var hasEnded = false
+    var dropped: UInt64 = 0
   }
   // Within this mutex no consumer is retained, whose release would run code of the user's.
   private let state = Guarded(State())
 
   // MARK: Any thread
 
-  /// False if the host has ended.
+  /// False if the host has ended its guests.
   fileprivate func add(_ guest: Consumer, _ driver: ObjectIdentifier) -> Bool {
     state.withLock { state in
-      if !state.hasEnded, !state.guests.contains(where: { $0.driver == driver }) {
-        state.guests.append(Guest(driver: driver, consumer: guest))
-      }
-      return !state.hasEnded
+      guard !state.hasEnded else { return false }
+      // Another driver may have been at this address.
+      state.guests.removeAll { $0.driver == driver }
+      state.guests.append(Guest(driver: driver, consumer: guest))
+      return true
     }
   }
+
+  /// Whether the host has ended its guests, so that those that come later end at once.
+  var hasEnded: Bool { state.withLock { $0.hasEnded } }
+  /// How many events of guests were freed, since the host was cancelled while it handled what waits for them.
+  var dropped: UInt64 { state.withLock { $0.dropped } }
 
   func remove(_ driver: ObjectIdentifier) {
     state.withLock { $0.guests.removeAll { $0.driver == driver } }
@@ -43,7 +51,8 @@ final class ConsumerGuests: Sendable {
 
   // MARK: The host's thread
 
-  /// Has the guests, whose mailboxes are closed, handle what waits for them, as long as a condition holds, and ends them.
+  /// Has the guests handle what waits for them, as long as a condition holds, and ends them. Their mailboxes are
+  /// closed, as the host is.
   fileprivate func end(while goesOn: () -> Bool) {
     while goesOn() {
       let next = state.withLock { state in
@@ -55,14 +64,23 @@ final class ConsumerGuests: Sendable {
         remove(next.driver)
         continue
       }
-      // Another thread may be about to have freed a handler of the guest's.
+      // Another thread may be freeing a handler of the guest's.
       if guest.pump?.perform() != true { yieldThread() }
+      if guest.ended.isOpen { count(guest) }
     }
     let left = state.withLock { state in
       state.hasEnded = true
       return state.guests
     }
-    for guest in left { guest.consumer?.close(whenEmpty: false) }
+    for guest in left.compactMap(\.consumer) {
+      guest.close(whenEmpty: false)
+      count(guest)
+    }
+  }
+
+  private func count(_ guest: Consumer) {
+    let dropped = guest.mailbox.counts().dropped
+    state.withLock { $0.dropped += dropped }
   }
 }
 
@@ -73,9 +91,16 @@ extension Consumer {
     guard guests.value(or: ConsumerGuests.init).add(guest, ObjectIdentifier(driver)) else {
       return guest.close(whenEmpty: false)
     }
-    // The mutex of the registry orders the two: either who closes this consumer finds the guest, or this sees it closed.
+    // The mutex of the registry orders the two: who closes this consumer finds the guest, or this sees it closed.
     let (isOpen, isDraining) = registry.phase
     if !isOpen { guest.closeMailbox(whenEmpty: isDraining) }
+    // It may have ended before it was added.
+    if guest.ended.isOpen { guests.value?.remove(ObjectIdentifier(driver)) }
+  }
+
+  /// Whether the calling thread runs a guest of this consumer, be it to free a handler alone.
+  var isHostOfCurrent: Bool {
+    (Self.current.value?.pump?.driver as? ThreadDriver).map { $0.isHosted(by: self) } ?? false
   }
 
   fileprivate func closeMailbox(whenEmpty: Bool) {
@@ -89,10 +114,13 @@ extension Consumer {
     }
   }
 
-  /// Ends the guests: after what waits for them, unless this consumer was cancelled. This consumer's thread, which takes
-  /// no more.
+  /// Ends the guests: after what waits for them, unless this consumer was cancelled. This consumer's thread, which
+  /// takes no more.
   func endGuests() {
-    guard let guests = guests.value else { return }
+    // Open still if it is a worker whose shared mailbox has ended. A cancelled one stays so.
+    registry.close(whenEmpty: true)
+    // Made also if there are none, for those that come later.
+    let guests = guests.value(or: ConsumerGuests.init)
     guests.closeMailboxes(whenEmpty: registry.delivers)
     guests.end { registry.delivers }
   }

@@ -300,8 +300,10 @@ package final class ExecutionContexts: @unchecked Sendable {
     for consumer in open {
       consumer.close(whenEmpty: true)
     }
-    // What ends already has to return from its handler, and no more: its loop may never go on.
-    for latch in open.map(\.ended) + ending.compactMap({ $0.done(with: nil) }) + calls where !latch.isOpen {
+    // What ends already has to return from its handler, and no more, unless its thread is drained: its loop may never
+    // go on.
+    let ends = ending.compactMap { $0.isDraining ? $0.ended : $0.done(with: nil) }
+    for latch in open.map(\.ended) + ends + calls where !latch.isOpen {
       if let serial {
         _ = serial.run { latch.isOpen || basis.now >= deadline ?? .max }
         guard latch.isOpen else { return false }

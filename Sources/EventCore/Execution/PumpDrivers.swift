@@ -170,12 +170,12 @@ final class ThreadDriver: ContextDriver {
     host.guests.value?.remove(ObjectIdentifier(self))
   }
 
-  var canRun: Bool { host.isOpen }
+  func isHosted(by consumer: Consumer) -> Bool { host === consumer }
   /// As the host: an `EventPump` frees its closures itself.
   var lends: Bool { host.pump?.driver.lends ?? true }
   var isLoop: Bool { host.isDrivenByLoop }
-  /// As long as that runs them.
-  var endsInItsJobs: Bool { !lends && canRun }
+  /// Until the host, on its thread, ends its guests.
+  var endsInItsJobs: Bool { !lends && !host.isCurrent && host.guests.value?.hasEnded != true }
   var surroundings: Surroundings { .oneByOne }
   func context(in contexts: ExecutionContexts) -> ExecutionContext { contexts.thread(host) }
 }

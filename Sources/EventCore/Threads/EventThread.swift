@@ -194,7 +194,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// Events that were freed although the thread was not given up were being dispatched while it ended: a
   /// drain promises nothing about them.
   var hasHandledAll: Bool {
-    !isGivenUp || consumer.mailbox.counts().dropped == 0
+    !isGivenUp || consumer.mailbox.counts().dropped == 0 && (consumer.guests.value?.dropped ?? 0) == 0
   }
 
   var isGivenUp: Bool { givenUp.load(ordering: .acquiring) }
@@ -255,10 +255,10 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   private func refuseOnOwnThread(_ name: StaticString, instead: StaticString) {
     require(
-      !consumer.isCurrent,
+      !consumer.isCurrent && !consumer.isHostOfCurrent,
       """
-      \(name) waits for the end of its event thread, and was called on that thread, or in its \
-      registerEventListeners() before it began, where it would wait for itself: call \(instead).
+      \(name) waits for the end of its event thread, and was called on that thread, as one of its listeners was \
+      freed, or in its registerEventListeners() before it began, where it would wait for itself: call \(instead).
       """)
   }
 

@@ -191,14 +191,14 @@ struct ListenerDrainTests {
     }
   }
 
-  @Test("D10: a drained thread handles what waits for its listeners of another central, however it comes", arguments: cores)
+  @Test("D10: a drained thread handles what waits for its listeners of another central anyhow", arguments: cores)
   func drainedAnyhow(core: EventCentral.Core) async {
     await offThePool {
       for _ in 0..<200 {
         let (world, other) = (EventCentral(core: core), EventCentral(core: core))
         let (thread, numbers, start) = (EventThread(on: other), Log<Int>(), Gate())
         let handle = listen(on: thread, to: world) { hit in numbers.append(hit.number) }
-        // Each may fill the place and be taken away before it wakes the thread, or free a handler of the place meanwhile.
+        // Each may fill the place and be taken away before it wakes the thread, or free a handler there meanwhile.
         let others = (1...2).map { number in
           let (handle, done) = (listen(on: thread, to: world) { _ in }, Gate())
           runThread {
@@ -217,6 +217,71 @@ struct ListenerDrainTests {
         handle.remove()
       }
     }
+  }
+
+  @Test("D10: a handler for a pump that has ended keeps no drain of its central waiting", arguments: cores)
+  func placeThatHasEnded(core: EventCentral.Core) async {
+    let (world, other) = (EventCentral(core: core), EventCentral(core: core))
+    let place = endedPlace(on: other)
+    let node = EventNode(core: core)
+    node.addHandler(executeOn: .pump(place), of: world) { (_: Hit) in }
+    #expect(await world.drain())
+    node.raise(event: Hit())
+    #expect(await world.listener.drain())
+  }
+
+  private func endedPlace(on central: EventCentral) -> EventPumpPlace {
+    let pump = EventPump(on: central)
+    pump.cancel()
+    pump.run()
+    return pump.place
+  }
+
+  private final class Worker: EventThread, @unchecked Sendable {
+    // All constant.
+    let (world, log, gate): (EventCentral, Log<Int>, Gate)
+
+    init(_ world: EventCentral, _ log: Log<Int>, _ gate: Gate, on central: EventCentral) {
+      (self.world, self.log, self.gate) = (world, log, gate)
+      super.init(on: central)
+    }
+    @available(*, unavailable) required init() {
+      fatalError("A Worker needs what it listens to, and none was given: call init(_:_:_:on:).")
+    }
+
+    override func registerEventListeners() {
+      addEventCallback { [self] (hit: Hit) in
+        if hit.number == 0 { register() }
+        if hit.number == 1 { gate.pass() }
+      }
+    }
+
+    private func register() {
+      Hit.addListener(
+        nil,
+        { [self] hit in
+          log.append(hit.number)
+          register()
+        }, executeOn: .requesterThread, on: world)
+      log.append(-1)
+    }
+  }
+
+  @Test("D10: a drained worker ends, whose listener of another central registers others", arguments: cores)
+  func drainedWorker(core: EventCentral.Core) async {
+    let (world, other) = (EventCentral(core: core), EventCentral(core: core))
+    let (log, gate) = (Log<Int>(), Gate())
+    let pool = EventPool(capacity: 1, balancer: .shared, on: other) { _ in Worker(world, log, gate, on: other) }
+    pool.queueEvent(Hit())
+    _ = await offThePool { log.entries(atLeast: 1) }
+    pool.queueEvent(Hit(number: 1))
+    Hit(number: 2).queue(on: world)
+    let drain = Task { await pool.drain() }
+    #expect(await yieldUntil { !pool.queueEvent(Hit(number: 3)) })
+    gate.open()
+    #expect(await drain.value)
+    #expect(log.entries.filter { $0 >= 0 } == [2])
+    #expect(Hit().queue(on: world) == 0)
   }
 
   @Test("a drain does not wait for a sequence that was ended, whose loop goes on", arguments: cores)

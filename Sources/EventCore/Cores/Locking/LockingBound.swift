@@ -6,8 +6,8 @@ import Synchronization
 /// The bound of an inbox: how many records wait that have a place, and what becomes of one that finds none.
 ///
 /// Synchronization: the inbox's mutex guards everything that changes, except that the consumer counts what it takes
-/// out of the lanes that it has taken over without the mutex. A producer that reads this count too early finds one
-/// place too few, and never one too many. If it waits for a place then, it has the consumer look, which holds the mutex
+/// out of the lanes that it has taken over without the mutex. A producer that reads this count too early finds too few
+/// places, and never too many. If it waits for a place then, it has the consumer look, which holds the mutex
 /// for that and therefore sees that somebody waits.
 final class LockingBound: @unchecked Sendable {
   let capacity: Int
@@ -19,8 +19,8 @@ final class LockingBound: @unchecked Sendable {
   /// How many places were given back, on a line of the consumer's. Written by one thread at a time: the consumer, or
   /// any thread with the mutex held.
   private let givenBack: UnsafeMutablePointer<Atomic<Int>>
-  /// Up to here `given` needs no look at `givenBack`, whose line the consumer writes: what was once given back, plus the
-  /// high-water mark. Within this limit there is room, and no new mark.
+  /// Up to here `given` needs no look at `givenBack`, whose line the consumer writes: what was once given back, plus
+  /// the high-water mark. Within this limit there is room, and no new mark.
   @exclusivity(unchecked) private var limit = 0
   /// Records without a place, of which nothing is displaced, in each lane. Counted only if others may be.
   private var placeless = Array(repeating: 0, count: Lane.count)
@@ -100,8 +100,8 @@ final class LockingBound: @unchecked Sendable {
     }
   }
 
-  /// Wakes the threads that wait for a place, if so many are free or half of all: one wake-up for several events, as on
-  /// the other core. Returns whether some go on to wait. Locked.
+  /// Wakes the threads that wait for a place, if so many are free, or half of all if that is less: one wake-up for
+  /// several events, as on the other core. Returns whether threads wait on. Locked.
   func wake(for places: Int) -> Bool {
     if isAwaited, capacity - used >= min(places, (capacity + 1) / 2) { wakeAll() }
     return isAwaited

@@ -188,7 +188,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     lockForLook()
     let step = lockedLook(afterControl)
     if let bound {
-      // Until they are woken, each step looks. Nothing waits in a dry mailbox, so that all are.
+      // Until they are woken, each step looks. Before it runs dry, one place is enough.
       var isDry = false
       if case .dry = step { isDry = true }
       if bound.wake(for: isDry ? 1 : LockingBound.places), !isDry { inbox.setUrgent(true) }
