@@ -10,7 +10,7 @@ import Synchronization
 /// Its parts are its handlers (`HandlerRegistry`), the calls of its handlers (`HandlerCalls`), and what a
 /// pool or a listener thread adds (`ConsumerHooks`).
 ///
-/// Eleven files of this folder name one another in a circle: a consumer owns its mailbox and its receivers,
+/// Twelve files of this folder name one another in a circle: a consumer owns its mailbox and its receivers,
 /// the mailbox delivers to these receivers, a receiver reads its consumer's state around each call, and a
 /// pump or a shared mailbox drives consumers.
 ///
@@ -119,17 +119,18 @@ final class Consumer: @unchecked Sendable {
 
   // MARK: Ending, from any thread
 
-  /// Unsubscribes the consumer from its routers, and closes the mailbox. `whenEmpty`: what waits is handled
-  /// first; otherwise it is dropped and counted.
+  /// Unsubscribes the consumer, and closes the mailbox. `whenEmpty`: what waits is handled first, and not dropped.
   func close(whenEmpty: Bool) {
-    registry.close(whenEmpty: whenEmpty)
     if whenEmpty {
-      mailbox.closeWhenEmpty()
-    } else {
-      mailbox.close()
-      pump?.end()
+      // Guests first, so that none is refused because of its host without being known to drain itself.
+      guests.value?.closeMailboxes(whenEmpty: true)
+      registry.close(whenEmpty: true)
+      return mailbox.closeWhenEmpty()
     }
-    guests.value?.closeMailboxes(whenEmpty: whenEmpty)
+    registry.close()
+    mailbox.close()
+    pump?.end()
+    guests.value?.closeMailboxes(whenEmpty: false)
   }
 
   /// False once it was closed.

@@ -17,7 +17,7 @@ final class ConsumerGuests: Sendable {
     /// By age, so that a deterministic central ends them in one order.
     var guests: [Guest] = []
     var hasEnded = false
-    var dropped: UInt64 = 0
+    var hasLost = false
   }
   // Within this mutex no consumer is retained, whose release would run code of the user's.
   private let state = Guarded(State())
@@ -28,20 +28,34 @@ final class ConsumerGuests: Sendable {
   fileprivate func add(_ guest: Consumer, _ driver: ObjectIdentifier) -> Bool {
     state.withLock { state in
       guard !state.hasEnded else { return false }
+      let new = Guest(driver: driver, consumer: guest)
       // Another driver may have been at this address.
-      state.guests.removeAll { $0.driver == driver }
-      state.guests.append(Guest(driver: driver, consumer: guest))
+      if let index = state.guests.firstIndex(where: { $0.driver == driver }) {
+        state.guests[index] = new
+      } else {
+        state.guests.append(new)
+      }
       return true
     }
   }
 
   /// Whether the host has ended its guests, so that those that come later end at once.
   var hasEnded: Bool { state.withLock { $0.hasEnded } }
-  /// How many events of guests were freed, since the host was cancelled while it handled what waits for them.
-  var dropped: UInt64 { state.withLock { $0.dropped } }
+  /// Whether events of guests were freed, since the host was cancelled while it was to handle what waits for them.
+  var hasLost: Bool { state.withLock { $0.hasLost } }
 
-  func remove(_ driver: ObjectIdentifier) {
-    state.withLock { $0.guests.removeAll { $0.driver == driver } }
+  /// A guest has ended. `isHostOpen`: by itself.
+  func didEnd(_ driver: ObjectIdentifier, isHostOpen: Bool) {
+    guard let guest = remove(driver), !isHostOpen else { return }
+    if guest.mailbox.counts().dropped > 0 { state.withLock { $0.hasLost = true } }
+  }
+
+  @discardableResult
+  fileprivate func remove(_ driver: ObjectIdentifier) -> Consumer? {
+    let removed = state.withLock { state in
+      state.guests.firstIndex { $0.driver == driver }.map { state.guests.remove(at: $0) }
+    }
+    return removed?.consumer
   }
 
   /// Closes the mailboxes of all guests, as the host's is closed. It runs no code of the user's.
@@ -66,7 +80,6 @@ final class ConsumerGuests: Sendable {
       }
       // Another thread may be freeing a handler of the guest's.
       if guest.pump?.perform() != true { yieldThread() }
-      if guest.ended.isOpen { count(guest) }
     }
     let left = state.withLock { state in
       state.hasEnded = true
@@ -74,13 +87,11 @@ final class ConsumerGuests: Sendable {
     }
     for guest in left.compactMap(\.consumer) {
       guest.close(whenEmpty: false)
-      count(guest)
+      // The thread that frees a handler of it ends it, too.
+      if !guest.ended.isOpen, guest.mailbox.depths().contains(where: { $0 > 0 }) {
+        state.withLock { $0.hasLost = true }
+      }
     }
-  }
-
-  private func count(_ guest: Consumer) {
-    let dropped = guest.mailbox.counts().dropped
-    state.withLock { $0.dropped += dropped }
   }
 }
 
@@ -98,9 +109,9 @@ extension Consumer {
     if guest.ended.isOpen { guests.value?.remove(ObjectIdentifier(driver)) }
   }
 
-  /// Whether the calling thread runs a guest of this consumer, be it to free a handler alone.
-  var isHostOfCurrent: Bool {
-    (Self.current.value?.pump?.driver as? ThreadDriver).map { $0.isHosted(by: self) } ?? false
+  /// Whether this consumer waits for the calling thread before it ends: its own, or one that frees a guest's handler.
+  var waitsForCaller: Bool {
+    isCurrent || delivers && Self.current.value?.pump?.driver.host === self
   }
 
   fileprivate func closeMailbox(whenEmpty: Bool) {
@@ -122,6 +133,10 @@ extension Consumer {
     // Made also if there are none, for those that come later.
     let guests = guests.value(or: ConsumerGuests.init)
     guests.closeMailboxes(whenEmpty: registry.delivers)
-    guests.end { registry.delivers }
+    guests.end {
+      // Answers those who wait for a handler of this consumer's.
+      control()
+      return registry.delivers
+    }
   }
 }

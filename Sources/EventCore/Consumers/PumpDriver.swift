@@ -19,6 +19,9 @@ protocol PumpDriver: AnyObject, Sendable {
   /// Whether a loop of the user's runs the consumer, so that the core needs no thread on its behalf.
   var isLoop: Bool { get }
 
+  /// The consumer whose events the jobs are; nil if they are none.
+  var host: Consumer? { get }
+
   /// Called on the driving thread when nothing is left, before the last look for news.
   func ranDry()
 
@@ -34,6 +37,7 @@ extension PumpDriver {
   var lends: Bool { true }
   var endsInItsJobs: Bool { false }
   var isLoop: Bool { false }
+  var host: Consumer? { nil }
   func ranDry() {}
   func willRest() {}
   func finish() {}

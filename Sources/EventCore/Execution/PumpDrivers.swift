@@ -155,27 +155,27 @@ final class TaskDriver: ContextDriver {
 
 /// Runs the jobs of a pump as events of another consumer, its host: an event thread.
 final class ThreadDriver: ContextDriver {
-  private let host: Consumer
+  private let consumer: Consumer
+  var host: Consumer? { consumer }
 
-  init(_ host: Consumer) {
-    self.host = host
+  init(_ consumer: Consumer) {
+    self.consumer = consumer
   }
 
   func schedule(_ pump: ConsumerPump) {
     // A host that takes no more ends its guests itself (`ConsumerGuests`).
-    _ = host.post { pump.perform() }
+    _ = consumer.post { pump.perform() }
   }
 
   func finish() {
-    host.guests.value?.remove(ObjectIdentifier(self))
+    consumer.guests.value?.didEnd(ObjectIdentifier(self), isHostOpen: consumer.isOpen)
   }
 
-  func isHosted(by consumer: Consumer) -> Bool { host === consumer }
   /// As the host: an `EventPump` frees its closures itself.
-  var lends: Bool { host.pump?.driver.lends ?? true }
-  var isLoop: Bool { host.isDrivenByLoop }
+  var lends: Bool { consumer.pump?.driver.lends ?? true }
+  var isLoop: Bool { consumer.isDrivenByLoop }
   /// Until the host, on its thread, ends its guests.
-  var endsInItsJobs: Bool { !lends && !host.isCurrent && host.guests.value?.hasEnded != true }
+  var endsInItsJobs: Bool { !lends && !consumer.isCurrent && consumer.guests.value?.hasEnded != true }
   var surroundings: Surroundings { .oneByOne }
-  func context(in contexts: ExecutionContexts) -> ExecutionContext { contexts.thread(host) }
+  func context(in contexts: ExecutionContexts) -> ExecutionContext { contexts.thread(consumer) }
 }

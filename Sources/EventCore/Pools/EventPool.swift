@@ -254,7 +254,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   private func refuseOnOwnThread(_ name: StaticString, instead: StaticString) {
     let slots = core.slots
     require(
-      !(slots.active + slots.retiring).contains { $0.thread.consumer.isCurrent },
+      !(slots.active + slots.retiring).contains { $0.thread.consumer.waitsForCaller },
       """
       \(name) waits for the end of a pool's threads, and was called on one of them, where it would \
       wait for itself: call \(instead).

@@ -194,7 +194,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// Events that were freed although the thread was not given up were being dispatched while it ended: a
   /// drain promises nothing about them.
   var hasHandledAll: Bool {
-    !isGivenUp || consumer.mailbox.counts().dropped == 0 && (consumer.guests.value?.dropped ?? 0) == 0
+    !isGivenUp || consumer.mailbox.counts().dropped == 0 && consumer.guests.value?.hasLost != true
   }
 
   var isGivenUp: Bool { givenUp.load(ordering: .acquiring) }
@@ -255,7 +255,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   private func refuseOnOwnThread(_ name: StaticString, instead: StaticString) {
     require(
-      !consumer.isCurrent && !consumer.isHostOfCurrent,
+      !consumer.waitsForCaller,
       """
       \(name) waits for the end of its event thread, and was called on that thread, as one of its listeners was \
       freed, or in its registerEventListeners() before it began, where it would wait for itself: call \(instead).

@@ -230,6 +230,21 @@ struct ListenerDrainTests {
     #expect(await world.listener.drain())
   }
 
+  @Test("D10: a drain of a thread that is cancelled in a listener of another central says false", arguments: cores)
+  func cancelledDrain(core: EventCentral.Core) async {
+    let (world, other) = (EventCentral(core: core), EventCentral(core: core))
+    let thread = EventThread(on: other)
+    await offThePool {
+      _ = listen(on: thread, to: world) { [weak thread] hit in if hit.number == 2 { thread?.cancel() } }
+    }
+    let held = HeldThread(thread)
+    (0..<600).map(Hit.init).queue(on: world)
+    let drain = Task { await thread.drain() }
+    #expect(await yieldUntil { Hit(number: 600).queue(on: world) == 0 })
+    held.letGo()
+    #expect(await drain.value == false)
+  }
+
   private func endedPlace(on central: EventCentral) -> EventPumpPlace {
     let pump = EventPump(on: central)
     pump.cancel()
@@ -257,17 +272,24 @@ struct ListenerDrainTests {
     }
 
     private func register() {
+      let last = Last { [world] in
+        Hit.addListener(nil, { _ in }, executeOn: .requesterThread, on: world)
+      }
       Hit.addListener(
-        nil,
-        { [self] hit in
-          log.append(hit.number)
-          register()
-        }, executeOn: .requesterThread, on: world)
+        nil, { [log] hit in withExtendedLifetime(last) { log.append(hit.number) } }, executeOn: .requesterThread,
+        on: world)
       log.append(-1)
     }
   }
 
-  @Test("D10: a drained worker ends, whose listener of another central registers others", arguments: cores)
+  /// Calls a closure as it is freed.
+  private final class Last: Sendable {
+    let call: @Sendable () -> Void
+    init(_ call: @escaping @Sendable () -> Void) { self.call = call }
+    deinit { call() }
+  }
+
+  @Test("D10: a drained worker ends, whose listener of another central registers one as it is freed", arguments: cores)
   func drainedWorker(core: EventCentral.Core) async {
     let (world, other) = (EventCentral(core: core), EventCentral(core: core))
     let (log, gate) = (Log<Int>(), Gate())
