@@ -45,7 +45,7 @@ final class Consumer: @unchecked Sendable {
   private let thread = Atomic<UInt>(0)
   /// Opened when the consumer has handled or dropped its last event.
   let ended = Latch()
-  /// The consumers that end with this one; made with the first.
+  /// The consumers that end with this one; made with the first, or at the end, for those that come too late.
   let guests = LazyReference<ConsumerGuests>()
   /// Runs the jobs of executors that the consumer has left.
   let heir = LazyReference<ExecutorHeir>()

@@ -6,7 +6,7 @@ protocol PumpDriver: AnyObject, Sendable {
   /// Makes the place call `pump.perform()` soon. It must neither wait nor call it itself.
   func schedule(_ pump: ConsumerPump)
 
-  /// False once the actor or the thread that ran the jobs has ended.
+  /// False once the actor that ran the jobs has ended.
   var canRun: Bool { get }
 
   /// Whether any thread may drive the consumer for a moment while no job runs. False for a place whose

@@ -256,8 +256,8 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     require(
       !(slots.active + slots.retiring).contains { $0.thread.consumer.waitsForCaller },
       """
-      \(name) waits for the end of a pool's threads, and was called on one of them, where it would \
-      wait for itself: call \(instead).
+      \(name) waits for the end of a pool's threads, and was called on one of them, or as one of their \
+      listeners was freed, where it would wait for itself: call \(instead).
       """)
   }
 }

@@ -208,7 +208,8 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///   thread is dispatching at this moment may be handled, refused, or freed and counted.
   ///
   /// **Threads**: any but the thread itself, where it would wait for itself, and traps; likewise in
-  /// ``registerEventListeners()``, for which the thread waits.
+  /// ``registerEventListeners()``, and in the `deinit` of what is freed with a listener of another central that was
+  /// called on the thread: the thread waits for both.
   @available(*, noasync, message: "It blocks its thread: write await drain(until:) in an async function.")
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
