@@ -11,6 +11,8 @@
 #include "mailbox/mailbox_private.h"
 #include "memory/subscription.h"
 
+#include <string.h>
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -39,25 +41,45 @@ static bool trim_down_to(size_t bytes)
 
 #ifndef SUITE_ADDRESS_SANITIZER
 
-#define BURST 400000u
-/* One event in this many waits: they are more than a segment apart, so that each would keep a segment. */
-#define APART 390u
+/*
+ * A burst to two lanes. One event in `apart` waits in the end: they are more than a segment apart, so that each would
+ * keep a segment.
+ */
+struct burst {
+	struct suite_receiver receiver;
+	unsigned events, apart;
+	size_t size;
+};
 
-static void *burst(void *context)
+static bool post_sized(struct suite_receiver *receiver, enum evc_lane lane, uint64_t value, size_t size)
 {
-	struct suite_receiver *receiver = context;
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
+	struct evc_envelope *envelope;
 
-	for (unsigned i = 0; i < BURST; i++)
-		if (suite_post(receiver, i % APART == 0 ? EVC_LANE_QUEUE_LOWEST
-							: EVC_LANE_QUEUE_NORMAL, i) != EVC_OK)
-			return receiver;
+	if (evc_envelope_create(receiver->subscription, lane, size, _Alignof(uint64_t), &envelope) != EVC_OK)
+		return false;
+	memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
+	evc_chain_append(&chain, envelope);
+	return receiver->subscription->sink->accept(receiver->subscription->sink, &chain) == EVC_OK;
+}
+
+static void *post_burst(void *context)
+{
+	struct burst *burst = context;
+
+	for (unsigned i = 0; i < burst->events; i++)
+		if (!post_sized(&burst->receiver, i % burst->apart == 0 ? EVC_LANE_QUEUE_LOWEST : EVC_LANE_QUEUE_NORMAL, i,
+				burst->size))
+			return burst;
 	return NULL;
 }
 
-static const char *few_wait(void)
+/* `slots`: what one event takes of the slab pools, in bytes. */
+static const char *few_wait_of(unsigned events, unsigned apart, size_t size, size_t slots)
 {
-	const unsigned left = (BURST + APART - 1) / APART;
-	struct suite_receiver receiver;
+	const unsigned left = (events + apart - 1) / apart;
+	struct burst burst = { .events = events, .apart = apart, .size = size };
+	struct evc_mailbox *mailbox;
 	pthread_t thread;
 	void *failure;
 	size_t before, limit;
@@ -67,24 +89,32 @@ static const char *few_wait(void)
 	EXPECT(trim_down_to(slab_bytes()), "the callback thread got stuck");
 	(void)trim_down_to(EVC_POOL_FLOOR_BYTES);
 	before = slab_bytes();
-	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
-	pthread_create(&thread, NULL, burst, &receiver);
+	EXPECT_NONE(suite_receiver_open(&burst.receiver, NULL));
+	mailbox = burst.receiver.mailbox;
+	pthread_create(&thread, NULL, post_burst, &burst);
 	pthread_join(thread, &failure);
 	EXPECT(failure == NULL, "a post failed");
-	for (unsigned i = 0; i < BURST - left; i++)
-		EXPECT_OK(suite_take(&receiver, &lane, &value));
-	EXPECT_STATUS(evc_mailbox_wait(receiver.mailbox, 0), EVC_OK);
+	for (unsigned i = 0; i < events - left; i++)
+		EXPECT_OK(suite_take(&burst.receiver, &lane, &value));
+	EXPECT_STATUS(evc_mailbox_wait(mailbox, 0), EVC_OK);
 	/* Slots in the consumer's cache are returned when it takes more, or is idle. */
-	evc_return_cache_flush(receiver.mailbox->by_hand);
-	limit = before + 2 * left * 64 + ((size_t)1 << 20);
-	EXPECT(trim_down_to(limit), "%u events wait, and %zu bytes stay beside the %zu before", left,
+	evc_return_cache_flush(mailbox->by_hand);
+	limit = before + 2 * left * slots + ((size_t)1 << 20);
+	EXPECT(trim_down_to(limit), "%u events of %zu bytes wait, and %zu bytes stay beside the %zu before", left, size,
 	       slab_bytes() - before, before);
 	for (unsigned i = 0; i < left; i++) {
-		EXPECT_OK(suite_take(&receiver, &lane, &value));
-		EXPECT_EQUAL(value, i * APART, "an event that waited");
+		EXPECT_OK(suite_take(&burst.receiver, &lane, &value));
+		EXPECT_EQUAL(value, i * apart, "an event that waited");
 	}
-	evc_mailbox_release(receiver.mailbox);
+	evc_mailbox_release(mailbox);
 	return NULL;
+}
+
+static const char *few_wait(void)
+{
+	EXPECT_NONE(few_wait_of(400000, 390, 8, 64));
+	EXPECT_NONE(few_wait_of(400000, 390, 100, 64 + 128));
+	return few_wait_of(20000, 50, 4000, 64 + 4096);
 }
 
 /*
@@ -133,30 +163,31 @@ static const char *used_up(void)
  */
 static const char *kept_by_one(void)
 {
-	struct suite_receiver receiver;
+	struct burst burst = { .events = 400000, .apart = 390, .size = 8 };
+	struct suite_receiver *receiver = &burst.receiver;
 	uint64_t value;
 	size_t before;
 	unsigned lane;
 
 	(void)trim_down_to(EVC_POOL_FLOOR_BYTES);
 	before = slab_bytes();
-	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	EXPECT_NONE(suite_receiver_open(receiver, NULL));
 	for (unsigned i = 0; i < 3; i++) {
 		pthread_t thread;
 		void *failure;
 
-		pthread_create(&thread, NULL, burst, &receiver);
+		pthread_create(&thread, NULL, post_burst, &burst);
 		pthread_join(thread, &failure);
 		EXPECT(failure == NULL, "a post failed");
 	}
-	for (unsigned i = 0; i < 3 * BURST - 1; i++)
-		EXPECT_OK(suite_take(&receiver, &lane, &value));
-	evc_return_cache_flush(receiver.mailbox->by_hand);
+	for (unsigned i = 0; i < 3 * burst.events - 1; i++)
+		EXPECT_OK(suite_take(receiver, &lane, &value));
+	evc_return_cache_flush(receiver->mailbox->by_hand);
 	EXPECT(trim_down_to(before + ((size_t)1 << 19)), "%zu bytes stay for one event", slab_bytes() - before);
-	EXPECT_OK(suite_take(&receiver, &lane, &value));
-	evc_return_cache_flush(receiver.mailbox->by_hand);
+	EXPECT_OK(suite_take(receiver, &lane, &value));
+	evc_return_cache_flush(receiver->mailbox->by_hand);
 	EXPECT(trim_down_to(before), "%zu bytes stay for nothing", slab_bytes() - before);
-	evc_mailbox_release(receiver.mailbox);
+	evc_mailbox_release(receiver->mailbox);
 	return NULL;
 }
 

@@ -91,7 +91,7 @@ static struct evc_envelope *make_batch(const struct evc_envelope *last, uint32_t
 			size *= 2;
 	/* As many events as fit. */
 	size -= alignment > sizeof(*box) ? alignment : sizeof(*box);
-	box = evc_box_create(record, size - size % step, alignment, 1);
+	box = evc_box_create(record, last->lane, size - size % step, alignment, 1);
 	if (evc_unlikely(box == NULL))
 		return NULL;
 	envelope = evc_envelope_take(record, last->lane);

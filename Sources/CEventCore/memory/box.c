@@ -23,7 +23,7 @@ static size_t class_for(uint64_t size, size_t offset)
 	return index < EVC_CLASS_COUNT ? index : 0;
 }
 
-struct evc_box *evc_box_create(struct evc_thread_record *record, size_t size, size_t alignment,
+struct evc_box *evc_box_create(struct evc_thread_record *record, unsigned lane, size_t size, size_t alignment,
 			       uint32_t references)
 {
 	size_t offset = alignment > sizeof(struct evc_box) ? alignment : sizeof(struct evc_box);
@@ -35,7 +35,7 @@ struct evc_box *evc_box_create(struct evc_thread_record *record, size_t size, si
 		return NULL;
 	index = class_for(total, offset);
 	/* A pooled block is aligned to its size, which is at least the payload's alignment. */
-	box = index != 0 ? evc_pool_take(&record->pools[index], &record->boxes[index])
+	box = index != 0 ? evc_pool_take(&record->pools[index], &record->boxes[lane][index])
 			 : evc_allocate(total, offset);
 	if (box == NULL)
 		return NULL;

@@ -30,8 +30,8 @@ static inline void *evc_box_payload(struct evc_box *box)
 /* The largest payload, in bytes, of an alignment of up to 16, that comes from a slab pool. */
 #define EVC_BOX_POOLED_MAX (((size_t)64 << (EVC_CLASS_COUNT - 1)) - sizeof(struct evc_box))
 
-/* NULL = out of memory. Threads: the record's. */
-struct evc_box *evc_box_create(struct evc_thread_record *record, size_t size, size_t alignment,
+/* A box for an event of a lane. NULL = out of memory. Threads: the record's. */
+struct evc_box *evc_box_create(struct evc_thread_record *record, unsigned lane, size_t size, size_t alignment,
 			       uint32_t references);
 
 /* Frees the block; its payload has ended. `cache` may be NULL. */

@@ -22,7 +22,7 @@ enum evc_status evc_envelope_create(struct evc_subscription *subscription, enum 
 	if (envelope == NULL)
 		return EVC_OUT_OF_MEMORY;
 	if (evc_payload_is_boxed(size, alignment)) {
-		box = evc_box_create(record, size, alignment, 1);
+		box = evc_box_create(record, lane, size, alignment, 1);
 		if (box == NULL) {
 			evc_pool_give(envelope);
 			return EVC_OUT_OF_MEMORY;

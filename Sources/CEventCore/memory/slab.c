@@ -78,9 +78,9 @@ void evc_return_cache_flush(struct evc_return_cache *cache)
 	(void)cache;
 }
 
-void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor)
+void evc_cursor_end(struct evc_cursor *cursor)
 {
-	(void)pool, (void)cursor;
+	(void)cursor;
 }
 
 void evc_pool_end(struct evc_pool *pool)
@@ -265,9 +265,8 @@ void evc_return_cache_flush(struct evc_return_cache *cache)
 		flush(cache, way);
 }
 
-void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor)
+void evc_cursor_end(struct evc_cursor *cursor)
 {
-	(void)pool;
 	if (cursor->free != 0)
 		evc_segment_give(segment_of(cursor->memory), cursor->free);
 	cursor->free = 0;

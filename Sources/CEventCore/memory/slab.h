@@ -137,7 +137,7 @@ static inline bool evc_pool_has_segments(const struct evc_pool *pool)
 }
 
 /* Gives back everything that an ending owner holds. */
-void evc_cursor_end(struct evc_pool *pool, struct evc_cursor *cursor);
+void evc_cursor_end(struct evc_cursor *cursor);
 void evc_pool_end(struct evc_pool *pool);
 
 /* Marks all slots of a cache in their segments. The cache's holder only. `cache` may be NULL. */

@@ -113,7 +113,7 @@ static bool is_free(const struct evc_pool *pool, struct evc_segment *segment)
 {
 	/*
 	 * Acquire, pairs with G1: all uses of the slots. A read-modify-write with release: a G1 that it
-	 * does not see comes after it and finds the flag cleared by `tick`.
+	 * does not see comes after it, and finds that this trim is not scheduled any more.
 	 */
 	return atomic_fetch_or_explicit(&segment->free, 0, memory_order_acq_rel) == evc_pool_all_free(pool);
 }

@@ -24,7 +24,8 @@ static void *take_fresh(struct evc_thread_record *record, enum evc_spare_kind ki
 {
 	const unsigned class_index = kind == EVC_SPARE_SEGMENT ? EVC_QUEUE_CLASS : 0;
 
-	return evc_pool_take(&record->pools[class_index], &record->boxes[class_index]);
+	/* Of the lane that is used most, so that segments share with its boxes. */
+	return evc_pool_take(&record->pools[class_index], &record->boxes[EVC_LANE_QUEUE_NORMAL][class_index]);
 }
 
 void *evc_spare_take(struct evc_thread_record *record, enum evc_spare_kind kind)

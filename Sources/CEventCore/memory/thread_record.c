@@ -40,12 +40,13 @@ static void orphan(void *memory)
 	record->pins = 0;
 	atomic_store_explicit(&record->reserve_bytes, 0, memory_order_relaxed);
 	evc_spares_end(record);
-	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
-		evc_cursor_end(&record->pools[0], &record->envelopes[lane]);
-	for (unsigned i = 0; i < EVC_CLASS_COUNT; i++) {
-		evc_cursor_end(&record->pools[i], &record->boxes[i]);
-		evc_pool_end(&record->pools[i]);
+	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+		evc_cursor_end(&record->envelopes[lane]);
+		for (unsigned i = 0; i < EVC_CLASS_COUNT; i++)
+			evc_cursor_end(&record->boxes[lane][i]);
 	}
+	for (unsigned i = 0; i < EVC_CLASS_COUNT; i++)
+		evc_pool_end(&record->pools[i]);
 	add_orphan(record);
 	evc_pool_note_end();
 }

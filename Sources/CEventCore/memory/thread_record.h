@@ -56,11 +56,11 @@ struct evc_overflow_counts {
 
 struct evc_thread_record {
 	/*
-	 * Where the next envelopes come from: a cursor for each lane, so that envelopes that wait long lie
+	 * Where the next envelopes and boxes come from: a cursor for each lane, so that events that wait long lie
 	 * together and do not keep segments of others.
 	 */
 	struct evc_cursor envelopes[EVC_LANE_COUNT];
-	struct evc_cursor boxes[EVC_CLASS_COUNT];
+	struct evc_cursor boxes[EVC_LANE_COUNT][EVC_CLASS_COUNT];
 	struct evc_route_cache_entry routes[EVC_ROUTE_CACHE_SIZE];
 	struct evc_route_counts counts[EVC_ROUTE_CACHE_SIZE];
 	/* The number of dispatches between begin and commit: their snapshots must not leave the cache. */

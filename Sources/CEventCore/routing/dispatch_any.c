@@ -49,7 +49,7 @@ static bool make_boxes(struct evc_thread_record *record, struct evc_envelope *fi
 	struct evc_envelope *envelope = first;
 
 	for (uint32_t e = 0; e < form->events; e++) {
-		envelope->box = evc_box_create(record, form->size, form->alignment, form->receivers);
+		envelope->box = evc_box_create(record, form->lane, form->size, form->alignment, form->receivers);
 		if (evc_unlikely(envelope->box == NULL)) {
 			free_boxes(first, e);
 			return false;

@@ -31,7 +31,7 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 	receiver = &entry->snapshot->entries[0];
 	if (!receiver->subscription->sink->takes_batches)
 		goto single;
-	box = evc_box_create(record, stride * events, alignment, 1);
+	box = evc_box_create(record, lane, stride * events, alignment, 1);
 	if (evc_unlikely(box == NULL))
 		return EVC_OUT_OF_MEMORY;
 	envelope = evc_envelope_take(record, lane);

@@ -67,7 +67,7 @@ SCENARIO(memory_slots)
 	for (unsigned i = 0; i < SLOTS; i++)
 		hand_out(i);
 	explorer_join(giver);
-	evc_cursor_end(&pool, &cursor);
+	evc_cursor_end(&cursor);
 }
 
 /* The trim runs while the lists are taken and filled. */
@@ -84,7 +84,7 @@ SCENARIO(memory_slots_and_trim)
 		hand_out(i);
 	explorer_join(trim);
 	explorer_join(giver);
-	evc_cursor_end(&pool, &cursor);
+	evc_cursor_end(&cursor);
 }
 
 /* A slab is given to the system as soon as its last slot is returned, and not before. */
@@ -95,7 +95,7 @@ SCENARIO(memory_slab_goes)
 	evc_pool_init(&pool, LARGE_CLASS);
 	for (unsigned i = 0; i < 4; i++)
 		hand_out(i);
-	evc_cursor_end(&pool, &cursor);
+	evc_cursor_end(&cursor);
 	evc_pool_end(&pool);
 	giver = explorer_start(give_back, &four);
 	trim = explorer_start(let_go, &two);
