@@ -2,8 +2,12 @@
 // Copyright the EventCore authors
 
 extension Consumer {
+  /// How late a timer may be that was set while a pump on the system's clock handles events, in nanoseconds: the run
+  /// learns of it after that time. A look for each event would cost a lock of the timers.
+  private static var timerSlack: UInt64 { 100_000 }
+
   /// `MailboxCore.pump` for a central with a clock of its own, or whose timers its pumps run. A timer that becomes
-  /// due while many events wait is not put off until they are handled.
+  /// due while many events wait is not put off until they are handled, even if a handler among them has set it.
   func pumpOnClock(limit: Int, until deadline: UInt64, _ timers: Scheduler?) -> PumpResult {
     var left = limit
     var next = timers?.runDue().next ?? .max
@@ -11,7 +15,7 @@ extension Consumer {
       let before = handled
       // What the timers have dispatched is for this turn.
       self.pump?.willDeliver()
-      let result = pump(limit: left, until: min(deadline, next))
+      let result = pump(limit: left, until: min(deadline, next), timers)
       left -= Int(handled &- before)
       if result == .ended { return .ended }
       guard left > 0 else { return .more }
@@ -29,15 +33,18 @@ extension Consumer {
     }
   }
 
-  private func pump(limit: Int, until deadline: UInt64) -> PumpResult {
-    guard let clock = basis.clock, deadline != .max else {
-      return mailbox.pump(self, limit: limit, until: deadline)
+  /// Returns `.more` before the limit and the deadline if a timer may have been set meanwhile.
+  private func pump(limit: Int, until deadline: UInt64, _ timers: Scheduler?) -> PumpResult {
+    guard let clock = basis.clock, deadline != .max || timers != nil else {
+      let slice = timers == nil ? deadline : min(deadline, monotonicNanoseconds() + Self.timerSlack)
+      return mailbox.pump(self, limit: limit, until: slice)
     }
     // The cores know the system's clock alone.
     for _ in 0..<limit {
       guard clock.now < deadline else { return .more }
       let result = mailbox.pump(self, limit: 1, until: .max)
       guard result == .more else { return result }
+      if let timers, clock.now >= timers.nextDeadline { return .more }
     }
     return .more
   }

@@ -120,6 +120,53 @@ struct PumpTimerTests {
     pump.run()
   }
 
+  @Test("D1: a timer that a handler sets during a run is dispatched at its time, not behind the backlog", arguments: cores)
+  func setByHandler(core: EventCentral.Core) {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock, timers: .pumps)
+    let pump = EventPump(on: central)
+    var values: [Int] = []
+    pump.addEventCallback { (event: Number) in
+      values.append(event.value)
+      if event.value == 1 { Number(value: -1).scheduleStack(after: .milliseconds(2), on: central) }
+      if event.value == 5 { Number(value: -2).scheduleStack(after: .milliseconds(4), on: central) }
+      if event.value == 6 { Number(value: -3).scheduleStack(after: .milliseconds(2), on: central) }
+      clock.advance(by: .milliseconds(1))
+    }
+    for value in 0..<10 { Number(value: value).queue(on: central) }
+    #expect(pump.run().handled == 13)
+    #expect(values == [0, 1, 2, -1, 3, 4, 5, 6, 7, -3, -2, 8, 9])
+    pump.cancel()
+    pump.run()
+  }
+
+  @Test(
+    "D1: on the system's clock, too, a timer that a handler or another thread sets ends an endless backlog",
+    .timeLimit(.minutes(1)), arguments: cores)
+  func setDuringEndlessRun(core: EventCentral.Core) {
+    for isOther in [false, true] {
+      let central = EventCentral(core: core, timers: .pumps)
+      let pump = EventPump(on: central)
+      var isOver = false
+      pump.addEventCallback { (event: Number) in
+        isOver = isOver || event.value == 2
+        if event.value == 0 {
+          // A far one, so that the run has a deadline of its own, and a near one.
+          Number(value: 3).scheduleQueue(after: .seconds(1000), on: central)
+          let set: @Sendable () -> Void = { Number(value: 2).scheduleQueue(after: .milliseconds(1), on: central) }
+          if isOther { runThread(set) } else { set() }
+        }
+        // As many as are handled: without the timer the run would never end.
+        if event.value < 2, !isOver { pump.queueEvent(Number(value: 1)) }
+      }
+      Number(value: 0).queue(on: central)
+      pump.run()
+      #expect(isOver)
+      pump.cancel()
+      pump.run()
+    }
+  }
+
   @Test("a schedule by another thread wakes a pump that waits, or that has asked how long it may", arguments: cores)
   func wakes(core: EventCentral.Core) {
     let clock = ManualClock()
