@@ -28,7 +28,7 @@ public final class EventRecorder: Sendable {
     public internal(set) var unencodable = 0
     /// Taken since the system refused to write, or after the end.
     public internal(set) var unwritten = 0
-    /// Waited in the pump at the end, of any type.
+    /// Waited in the pump at the end, or were refused, dropped or freed by it meanwhile, of any type.
     public internal(set) var left = 0
   }
 
@@ -36,6 +36,8 @@ public final class EventRecorder: Sendable {
   /// The recorder's own; nil in a pump.
   private let thread: EventThread?
   private let handles: [any EventListenerHandling]
+  /// What did not get from the place to its callbacks.
+  private let missed: @Sendable () -> Int
 
   /// Begins to record on a thread of the recorder's own.
   ///
@@ -59,8 +61,9 @@ public final class EventRecorder: Sendable {
 
   /// Begins to record in a pump, which encodes and writes in its runs: no thread is started.
   ///
-  /// It also records what is sent to the pump alone, which a replay dispatches on a central. All else is as for the
-  /// recorder with a thread.
+  /// It also records what is sent to the pump alone, which a replay dispatches on a central. What the pump has no place
+  /// for, or frees as it is cancelled, the recorder does not get: `finish()` throws then. All else is as for the recorder
+  /// with a thread.
   ///
   /// **Threads**: those of the loop.
   public convenience init(
@@ -79,6 +82,11 @@ public final class EventRecorder: Sendable {
     let place = makePlace()
     self.writer = writer
     thread = place as? EventThread
+    let (missed, before) = (place.missedCount, place.missedCount().lost)
+    self.missed = {
+      let now = missed()
+      return now.waiting + Int(now.lost - before)
+    }
     handles = types.enumerated().map { Self.register($1, $0, writer, place) }
     writer.place = handles[0]
   }
@@ -105,7 +113,8 @@ public final class EventRecorder: Sendable {
 
   /// Ends the recording: records what was dispatched before, and completes the file.
   ///
-  /// A recorder in a pump does not run the pump: call it when a run has left nothing. If events wait, it throws.
+  /// A recorder in a pump does not run the pump: call it when a run has left nothing, and before the pump is cancelled.
+  /// If events wait, or were lost in the pump, it throws.
   ///
   /// - Returns: What has become of the events. A second call returns or throws the same.
   /// - Throws: If an event is missing in the file. ``counts`` has the numbers.
@@ -129,6 +138,6 @@ public final class EventRecorder: Sendable {
 
   private func end() throws(EventRecordingError) -> Counts {
     for handle in handles { handle.remove() }
-    return try writer.end(left: thread == nil ? handles[0].waitingEventCount : 0)
+    return try writer.end(left: thread == nil ? missed() : 0)
   }
 }

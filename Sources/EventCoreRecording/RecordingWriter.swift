@@ -143,7 +143,12 @@ final class RecordingWriter: Sendable {
       state.fileError.map { "\(counts.unwritten) could not be written: make room, and record anew. (\($0))" }
         ?? (counts.unwritten == 0 ? nil : "\(counts.unwritten) came after its end: call finish() when nothing encodes."),
       state.encodingError.map { "\(counts.unencodable) could not be encoded: mend their encode(to:). (The first: \($0))" },
-      counts.left == 0 ? nil : "\(counts.left) waited in the pump: run it until nothing waits, then call finish().",
+      counts.left == 0
+        ? nil
+        : """
+        \(counts.left) waited in the pump, or were lost there, of any type: give it room for them, run it until nothing \
+        waits, then call finish(), and cancel() after that.
+        """,
     ].compactMap { $0 }
     guard !parts.isEmpty else { return nil }
     let text = "A recording has all events of its types. This one has \(counts.recorded). "

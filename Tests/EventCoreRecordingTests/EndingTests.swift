@@ -201,6 +201,43 @@ struct EndingTests {
     }
   }
 
+  @Test("D4: what a full pump refuses or drops is counted, told, and noted", arguments: cores, formats)
+  func fullPump(core: EventCentral.Core, format: EventRecording.Format) throws {
+    for policy in [EventOverflowPolicy.refuse, .dropNewest, .dropOldest] {
+      try withFile { file in
+        let central = EventCentral(core: core)
+        let pump = EventPump(on: central, mailbox: .bounded(4, whenFull: policy))
+        for number in 0..<6 { Mark(number).queue(on: central) }
+        // What was lost before is nothing of the recorder's, and what waited neither.
+        pump.addEventCallback { (_: Mark) in }
+        for number in 0..<6 { Mark(number).queue(on: central) }
+        let recorder = try EventRecorder(on: pump, of: [Mark.self], to: file, as: format)
+        pump.run()
+        let before = recorder.counts.recorded
+        for number in 0..<10 { Mark(number).queue(on: central) }
+        pump.run()
+        let error = #expect(throws: EventRecordingError.self) { try finish(recorder) }
+        #expect(error?.description.contains("6 waited in the pump, or were lost") == true)
+        #expect((recorder.counts.recorded - before, recorder.counts.left) == (4, 6))
+        #expect(try EventRecording(contentsOf: file, of: [Mark.self], accepting: [.missingEvents]).missingCount == 6)
+      }
+    }
+  }
+
+  @Test("D10: what a cancelled pump frees is counted, told, and noted", arguments: cores)
+  func cancelledPump(core: EventCentral.Core) throws {
+    try withFile { file in
+      let central = EventCentral(core: core)
+      let pump = EventPump(on: central)
+      let recorder = try EventRecorder(on: pump, of: [Mark.self], to: file)
+      for number in 0..<3 { Mark(number).queue(on: central) }
+      pump.cancel()
+      pump.run()
+      #expect(throws: EventRecordingError.self) { try finish(recorder) }
+      #expect((recorder.counts.recorded, recorder.counts.left) == (0, 3))
+    }
+  }
+
   @Test("D9: a recorder in a pump ends with its last reference, and its writer with it", arguments: cores)
   func releasedInPump(core: EventCentral.Core) throws {
     try withFile { file in

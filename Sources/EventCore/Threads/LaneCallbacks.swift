@@ -11,6 +11,10 @@ package protocol LaneCallbackPlace {
   func addLaneCallback<E: Eventable>(
     _ callback: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
   ) -> any EventListenerHandling
+
+  /// Returns how many events callbacks of the place have not got, of any type: those that wait, and those that were
+  /// refused, dropped, or freed with the place. Any thread.
+  var missedCount: @Sendable () -> (waiting: Int, lost: UInt64) { get }
 }
 
 extension EventThread: LaneCallbackPlace {
@@ -19,6 +23,8 @@ extension EventThread: LaneCallbackPlace {
   ) -> any EventListenerHandling {
     consumer.addLaneCallback(callback)
   }
+
+  package var missedCount: @Sendable () -> (waiting: Int, lost: UInt64) { { [consumer] in consumer.missedCount } }
 }
 
 extension EventPump: LaneCallbackPlace {
@@ -27,9 +33,16 @@ extension EventPump: LaneCallbackPlace {
   ) -> any EventListenerHandling {
     consumer.addLaneCallback(callback)
   }
+
+  package var missedCount: @Sendable () -> (waiting: Int, lost: UInt64) { { [consumer] in consumer.missedCount } }
 }
 
 extension Consumer {
+  fileprivate var missedCount: (waiting: Int, lost: UInt64) {
+    let reading = reading
+    return (reading.waiting, reading.refused + reading.dropped + reading.cancelled)
+  }
+
   fileprivate func addLaneCallback<E: Eventable>(
     _ callback: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
   ) -> any EventListenerHandling {
