@@ -290,9 +290,8 @@ package final class ExecutionContexts: @unchecked Sendable {
     foldEnded()
   }
 
-  /// Accepts nothing more, and waits until what waits in all contexts has been handled, at most until a time on the
-  /// central's clock; nil is for ever. False if that came first, or the task was cancelled. The caller closes.
-  func drained(until deadline: UInt64?) async -> Bool {
+  /// Accepts nothing more. Returns what is open once all that waits in the contexts has been handled. The caller closes.
+  func closeWhenEmpty() -> [Latch] {
     let (open, ending, calls) = state.withLock { state in
       state.isClosed = true
       return (state.open.values.map(\.consumer), state.ending, state.calls.values)
@@ -302,8 +301,13 @@ package final class ExecutionContexts: @unchecked Sendable {
     }
     // What ends already has to return from its handler, and no more, unless its thread is drained: its loop may never
     // go on.
-    let ends = ending.compactMap { $0.isDraining ? $0.ended : $0.done(with: nil) }
-    for latch in open.map(\.ended) + ends + calls where !latch.isOpen {
+    return open.map(\.ended) + ending.compactMap { $0.isDraining ? $0.ended : $0.done(with: nil) } + calls
+  }
+
+  /// Waits for all of these, at most until a time on the central's clock; nil is for ever. False if that came first, or
+  /// the task was cancelled.
+  func opened(_ latches: [Latch], until deadline: UInt64?) async -> Bool {
+    for latch in latches where !latch.isOpen {
       if let serial {
         _ = serial.run { latch.isOpen || basis.now >= deadline ?? .max }
         guard latch.isOpen else { return false }

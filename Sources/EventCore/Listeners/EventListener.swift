@@ -171,7 +171,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// after it has removed itself.
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
-    let isDrained = await contexts.drained(until: deadline == .distantFuture ? nil : deadline.uptimeNanoseconds)
+    let isDrained = await contexts.opened(contexts.closeWhenEmpty(), until: deadline.limit)
     end()
     return isDrained
   }
@@ -234,6 +234,7 @@ extension EventListener {
 struct OwnedListener: ~Copyable, Sendable {
   private let listener = LazyReference<EventListener>()
   private let hasEnded = Atomic<Bool>(false)
+  private let lost = Atomic<Bool>(false)
 
   deinit {
     // A user may still hold it.
@@ -255,7 +256,23 @@ struct OwnedListener: ~Copyable, Sendable {
     hasEnded.store(true, ordering: .relaxed)
     // As in `value`.
     atomicMemoryFence(ordering: .sequentiallyConsistent)
-    listener.value?.end()
+    guard let listener = listener.value else { return }
+    // Relaxed, as the load: whoever asks has called this before.
+    if listener.eventCount > 0 { lost.store(true, ordering: .relaxed) }
+    listener.end()
+  }
+
+  /// Whether an `end` has freed events.
+  var hasLost: Bool { lost.load(ordering: .relaxed) }
+
+  /// Has the listener accept nothing more.
+  ///
+  /// - Returns: Waits, at most until a time, for what waits outside of the owner's threads. False if that came first, or
+  ///   the task was cancelled.
+  func closeWhenEmpty() -> (_ deadline: UInt64?) async -> Bool {
+    guard let contexts = listener.value?.contexts else { return { _ in true } }
+    let latches = contexts.closeWhenEmpty()
+    return { await contexts.opened(latches, until: $0) }
   }
 }
 

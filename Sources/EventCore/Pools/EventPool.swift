@@ -180,7 +180,8 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     ownListener.end()
   }
 
-  /// Ends the pool after its threads have handled the events that wait, as `EventThread.drain(until:)`.
+  /// Ends the pool after its threads have handled the events that wait, as `EventThread.drain(until:)`. Listeners `on:`
+  /// the pool run elsewhere.
   ///
   /// - Parameter deadline: When to give up.
   /// - Returns: True if everything that was dispatched before was handled in time. False also if a
@@ -192,6 +193,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     let slots = core.close(whenEmpty: true)
+    _ = ownListener.closeWhenEmpty()
     for slot in slots where !central.wait(for: slot.thread.consumer, until: deadline.limit) {
       cancel()
       return false
@@ -199,7 +201,8 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     return finish(slots)
   }
 
-  /// Ends the pool as the form that blocks, but without blocking the thread of the task.
+  /// Ends the pool, and the listeners that are registered `on:` it, after they have handled the events that wait: as the
+  /// form that blocks, but without blocking the thread of the task, and also for these listeners.
   ///
   /// - Parameter deadline: When to give up. A task that is cancelled gives up at once.
   /// - Returns: As the form that blocks.
@@ -208,11 +211,16 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let slots = core.close(whenEmpty: true)
+    let listenersDrained = ownListener.closeWhenEmpty()
     for slot in slots {
       guard await central.waited(for: slot.thread.consumer, until: deadline.limit) else {
         cancel()
         return false
       }
+    }
+    guard await listenersDrained(deadline.limit) else {
+      cancel()
+      return false
     }
     return finish(slots)
   }
@@ -225,7 +233,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     core.shared?.core.dropAll()
     // Threads that were not given up have handled all their events: see `EventThread.hasHandledAll`.
     let isLeftToNobody = slots.isEmpty || slots.contains { $0.thread.isGivenUp }
-    return !core.hasLost && slots.allSatisfy { $0.thread.hasHandledAll }
+    return !core.hasLost && !ownListener.hasLost && slots.allSatisfy { $0.thread.hasHandledAll }
       && (!isLeftToNobody || core.shared?.core.counts().dropped ?? 0 == 0)
   }
 

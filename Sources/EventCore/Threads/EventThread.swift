@@ -182,11 +182,20 @@ open class EventThread: EventListenable, @unchecked Sendable {
     ownListener.end()
   }
 
+  /// Has the thread, and the listeners that are registered `on:` it, accept nothing more.
+  ///
+  /// - Returns: As `OwnedListener.closeWhenEmpty`.
+  @discardableResult
+  func beginDrain() -> (_ deadline: UInt64?) async -> Bool {
+    consumer.close(whenEmpty: true)
+    return ownListener.closeWhenEmpty()
+  }
+
   /// Ends the listeners that are registered `on:` the thread, and returns the result of a drain. The thread
   /// has ended.
   func finish() -> Bool {
     ownListener.end()
-    return hasHandledAll
+    return hasHandledAll && !ownListener.hasLost
   }
 
   /// Whether the thread, which has ended, handled everything that was dispatched before its end.
@@ -200,11 +209,13 @@ open class EventThread: EventListenable, @unchecked Sendable {
   var isGivenUp: Bool { givenUp.load(ordering: .acquiring) }
 
   /// Ends the thread after it has handled the events that wait. It gets no events that are dispatched from
-  /// now on, not even those of its own callbacks.
+  /// now on, not even those of its own callbacks. Listeners `on:` the thread that run elsewhere, on queues, on actors
+  /// and in tasks, end with it: only the form for tasks waits for them, since a thread that blocks may be where they run.
   ///
   /// - Parameter deadline: When to give up, on the central's clock (``EventCentral/now``): the events that still wait then are freed and counted, as by
   ///   ``cancel()``.
-  /// - Returns: True if everything that was dispatched before was handled in time. An event that another
+  /// - Returns: True if everything that was dispatched before was handled in time; false if something waited for
+  ///   listeners elsewhere, which is freed. An event that another
   ///   thread is dispatching at this moment may be handled, refused, or freed and counted.
   ///
   /// **Threads**: any but the thread itself, where it would wait for itself, and traps; likewise in
@@ -214,7 +225,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
-    consumer.close(whenEmpty: true)
+    beginDrain()
     if central.wait(for: consumer, until: deadline.limit) {
       return finish()
     }
@@ -222,16 +233,18 @@ open class EventThread: EventListenable, @unchecked Sendable {
     return false
   }
 
-  /// Ends the thread as the form that blocks, but without blocking the thread of the task.
+  /// Ends the thread, and the listeners that are registered `on:` it, after they have handled the events that wait:
+  /// as the form that blocks, but without blocking the thread of the task, and also in other places, as
+  /// ``EventListener/drain(until:)`` says.
   ///
   /// - Parameter deadline: When to give up. A task that is cancelled gives up at once.
-  /// - Returns: As the form that blocks.
+  /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more.
   ///
   /// **Threads**: any task or actor.
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
-    consumer.close(whenEmpty: true)
-    if await central.waited(for: consumer, until: deadline.limit) {
+    let listenersDrained = beginDrain()
+    if await central.waited(for: consumer, until: deadline.limit), await listenersDrained(deadline.limit) {
       return finish()
     }
     giveUp()

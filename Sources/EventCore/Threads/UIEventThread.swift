@@ -90,7 +90,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
     guard MainQueue.isCurrent, !consumer.isCurrent, central.serial == nil, let pump = consumer.pump else {
       return super.drain(until: deadline)
     }
-    consumer.close(whenEmpty: true)
+    beginDrain()
     while !consumer.ended.wait(until: 0) {
       guard central.now < deadline else {
         giveUp()

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Testing
+
+@Suite("The drain of a thread or a pool, whose listeners run elsewhere")
+struct OwnerDrainTests {
+  struct Hit: Eventable { var number = 0 }
+
+  /// What both are here.
+  struct Owner {
+    let place: any EventListenable
+    let drain: @Sendable () async -> Bool
+    let drainBlocking: @Sendable () -> Bool
+    let cancel: @Sendable () -> Void
+
+    static func all(on central: EventCentral) -> [Owner] {
+      let thread = EventThread(on: central)
+      let pool = EventPool<EventThread>(capacity: 2, on: central)
+      return [
+        Owner(
+          place: thread, drain: { await thread.drain() }, drainBlocking: { thread.drain() },
+          cancel: { thread.cancel() }),
+        Owner(
+          place: pool, drain: { await pool.drain() }, drainBlocking: { pool.drain() }, cancel: { pool.cancel() }),
+      ]
+    }
+  }
+
+  /// Registers a listener that is held up in the first event, and has 99 others wait.
+  private func fill(_ owner: Owner, _ numbers: Log<Int>, _ gate: Gate, _ world: EventCentral) async {
+    let began = Gate()
+    Hit.addListener(
+      nil,
+      { hit in
+        if hit.number == 0 {
+          began.open()
+          gate.pass()
+        }
+        numbers.append(hit.number)
+      }, executeOn: .dispatchQueue(DispatchQueue(label: "owner")), on: owner.place)
+    (0..<100).map(Hit.init).queue(on: world)
+    await offThePool { began.pass() }
+  }
+
+  @Test("D10: what waits for listeners on queues is handled before the drain returns", arguments: cores)
+  func queues(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    for owner in Owner.all(on: world) {
+      let (numbers, gate) = (Log<Int>(), Gate())
+      await fill(owner, numbers, gate, world)
+      async let isDrained = owner.drain()
+      // The drain has begun when the listener accepts nothing more.
+      #expect(await yieldUntil { Hit(number: -1).queue(on: world) == 0 })
+      gate.open()
+      #expect(await isDrained)
+      #expect(numbers.entries.filter { $0 >= 0 } == Array(0..<100))
+    }
+  }
+
+  @Test("D10: and what waits for `async` listeners, whose last call has returned then", arguments: cores)
+  func tasks(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    for owner in Owner.all(on: world) {
+      let returned = Log<Int>()
+      let (news, signal) = AsyncStream.makeStream(of: Void.self)
+      Hit.addListener(nil, concurrency: .serial, on: owner.place) { hit in
+        if hit.number == 0 { for await _ in news { break } }
+        await Task.yield()
+        returned.append(hit.number)
+      }
+      (0..<100).map(Hit.init).queue(on: world)
+      async let isDrained = owner.drain()
+      #expect(await yieldUntil { Hit(number: -1).queue(on: world) == 0 })
+      signal.yield()
+      #expect(await isDrained)
+      #expect(returned.entries.filter { $0 >= 0 } == Array(0..<100))
+    }
+  }
+
+  @Test("D10: a drain that gives up, or that blocks its thread, frees what waits elsewhere, and says so", arguments: cores)
+  func lost(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    for number in 0..<3 {
+      for owner in Owner.all(on: world) {
+        let (numbers, gate) = (Log<Int>(), Gate())
+        await fill(owner, numbers, gate, world)
+        switch number {
+        case 0:
+          let isDrained = Log<Bool>()
+          await offThePool { isDrained.append(owner.drainBlocking()) }
+          #expect(isDrained.entries == [false])
+        case 1:
+          let drain = Task { await owner.drain() }
+          #expect(await yieldUntil { Hit(number: -1).queue(on: world) == 0 })
+          drain.cancel()
+          #expect(await drain.value == false)
+        default:
+          owner.cancel()
+          // It waits for the handler that runs.
+          gate.open()
+          #expect(await owner.drain() == false)
+        }
+        gate.open()
+        #expect(await yieldUntil { numbers.entries.first == 0 })
+        #expect(numbers.entries.allSatisfy { $0 <= 0 })
+      }
+    }
+  }
+
+  @Test("D10: a drain that blocks says true if nothing waited elsewhere", arguments: cores)
+  func nothing(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    for owner in Owner.all(on: world) {
+      let numbers = Log<Int>()
+      Hit.addListener(
+        nil, { numbers.append($0.number) }, executeOn: .dispatchQueue(DispatchQueue(label: "owner")), on: owner.place)
+      Hit(number: 1).queue(on: world)
+      #expect(await yieldUntil { owner.place.listener.eventCount == 0 && numbers.entries == [1] })
+      let isDrained = Log<Bool>()
+      await offThePool { isDrained.append(owner.drainBlocking()) }
+      #expect(isDrained.entries == [true])
+    }
+  }
+}
