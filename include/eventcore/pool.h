@@ -11,8 +11,9 @@
  *
  * When memory is given back: a slab pool from which nothing was taken for EVC_POOL_REST_NS keeps
  * EVC_POOL_FLOOR_BYTES of free envelopes (a quarter of that for each box size; nothing if its thread has
- * ended). The rest goes back to the system: whole slabs of 256 KiB, or single pages where some slots of a
- * slab are in use. The core's callback thread does this, or `evc_reclaim` (reclaim.h), and only while there is
+ * ended). The rest goes back to the system: whole slabs of 256 KiB, or 4 KiB (of boxes above 2 KiB: 32 KiB) at a
+ * time where some slots of a slab are in use. The latter needs pages of 4 KiB, and no allocator of your own
+ * (allocator.h). A larger burst after that allocates again. The core's callback thread does this, or `evc_reclaim` (reclaim.h), and only while there is
  * something to give back.
  */
 #ifndef EVENTCORE_POOL_H
@@ -54,7 +55,7 @@ EVC_API void evc_pool_read_statistics(struct evc_pool_statistics *out);
  * since the last trim is left alone.
  *
  * Threads: any; one thread trims at a time, a second caller returns at once. Progress: takes time in
- * proportion to the free slots; slabs are unmapped a grace period later.
+ * proportion to the free slots; slabs are unmapped a grace period later, by the callback thread or `evc_reclaim`.
  */
 EVC_API void evc_pool_trim(void);
 

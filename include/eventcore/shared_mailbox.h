@@ -295,7 +295,8 @@ EVC_API enum evc_status evc_worker_run(struct evc_worker *worker);
  *
  * @return EVC_OK: it delivered one. EVC_EMPTY. EVC_CLOSED: the worker has ended, as after evc_worker_run.
  *
- * Threads: the one that is this worker. Progress: lock-free. Errors: EVC_INVALID_ARGUMENT.
+ * Threads: the one that is this worker. Progress: lock-free, but for the call that returns EVC_CLOSED, which takes a
+ * lock. Errors: EVC_INVALID_ARGUMENT.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_worker_poll(struct evc_worker *worker);
 

@@ -82,8 +82,9 @@ static inline bool is_closed(struct evc_mailbox *mailbox)
 	return atomic_load_explicit(&mailbox->attention, memory_order_relaxed) & EVC_ATTENTION_CLOSED;
 }
 
-static inline enum evc_status post(struct evc_mailbox *mailbox, const struct evc_chain *chain)
+enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
+	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
 	struct evc_envelope *first = chain->first;
 
 	if (evc_unlikely(first == NULL))
@@ -105,11 +106,6 @@ enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_c
 		return EVC_INVALID_ARGUMENT;
 	sink = evc_likely(mailbox->bound == NULL) ? &mailbox->sink : evc_mailbox_way_in(mailbox, chain);
 	return sink != NULL ? evc_sink_post(sink, chain) : EVC_INVALID_ARGUMENT;
-}
-
-enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain)
-{
-	return post(evc_container_of(sink, struct evc_mailbox, sink), chain);
 }
 
 enum evc_status evc_mailbox_try_accept(struct evc_sink *sink, const struct evc_chain *chain)

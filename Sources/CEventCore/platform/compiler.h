@@ -38,7 +38,7 @@
 /*
  * For a thread-local variable that every dispatch reads: found without a call, for which the caller would
  * need a stack frame. A library that is loaded at run time must fit into the space that glibc reserves for
- * them (16 of 1,664 bytes are used). On other systems such a library could not be loaded.
+ * them (some 40 of 1,664 bytes are used). On other systems such a library could not be loaded.
  */
 #if defined(__ELF__) && defined(__GLIBC__) && !defined(_Thread_local)
 #define EVC_FOUND_AT_START __attribute__((tls_model("initial-exec"), visibility("hidden")))

@@ -19,7 +19,9 @@ void evc_dispatch_end(struct evc_dispatch *dispatch)
 	*dispatch = (struct evc_dispatch){ 0 };
 }
 
-static inline uint32_t commit(struct evc_dispatch *dispatch, struct evc_dispatch_outcome *outcome)
+/* Posts to all receivers; with a `note`, to one subscription after the other. */
+static inline uint32_t commit(struct evc_dispatch *dispatch, struct evc_dispatch_outcome *outcome,
+			      evc_dispatch_note *note, void *context)
 {
 	struct evc_envelope *next = dispatch->first;
 	uint32_t accepted = 0, left = dispatch->receivers;
@@ -28,7 +30,8 @@ static inline uint32_t commit(struct evc_dispatch *dispatch, struct evc_dispatch
 
 	while (left > 0) {
 		struct evc_chain chain = { next, next, 0, 1u << dispatch->lane };
-		const struct evc_sink *sink = next->subscription->sink;
+		const struct evc_subscription *subscription = next->subscription;
+		struct evc_dispatch_outcome each = { 0 };
 		uint32_t receivers = 0;
 
 		/* One post for all receivers with the same sink; they are adjacent (snapshot.c). */
@@ -38,11 +41,17 @@ static inline uint32_t commit(struct evc_dispatch *dispatch, struct evc_dispatch
 				next = evc_slot_next(next);
 			}
 			receivers++;
-		} while (receivers < left && next->subscription->sink == sink);
+		} while (note == NULL && receivers < left && next->subscription->sink == subscription->sink);
 		chain.count = receivers * dispatch->events;
 		left -= receivers;
 		evc_slot_set_next(chain.last, NULL);
-		accepted += evc_dispatch_post(&chain, dispatch->record, outcome);
+		accepted += evc_dispatch_post(&chain, dispatch->record, note != NULL ? &each : outcome);
+		if (note == NULL)
+			continue;
+		/* A batch is accepted as a whole, or not at all. */
+		each.accepted *= events;
+		each.closed *= events;
+		note(context, subscription, &each);
 	}
 	evc_dispatch_end(dispatch);
 	return accepted * events;
@@ -50,7 +59,7 @@ static inline uint32_t commit(struct evc_dispatch *dispatch, struct evc_dispatch
 
 uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch)
 {
-	return commit(dispatch, NULL);
+	return commit(dispatch, NULL, NULL, NULL);
 }
 
 uint32_t evc_dispatch_commit_reporting(struct evc_dispatch *dispatch, struct evc_dispatch_outcome *outcome)
@@ -58,7 +67,7 @@ uint32_t evc_dispatch_commit_reporting(struct evc_dispatch *dispatch, struct evc
 	uint32_t events = dispatch->array != NULL ? dispatch->payloads : 1, accepted;
 
 	*outcome = (struct evc_dispatch_outcome){ 0 };
-	accepted = commit(dispatch, outcome);
+	accepted = commit(dispatch, outcome, NULL, NULL);
 	/* A batch is accepted as a whole, or not at all. */
 	outcome->accepted *= events;
 	outcome->closed *= events;
@@ -67,26 +76,6 @@ uint32_t evc_dispatch_commit_reporting(struct evc_dispatch *dispatch, struct evc
 
 uint32_t evc_dispatch_commit_each(struct evc_dispatch *dispatch, evc_dispatch_note *note, void *context)
 {
-	struct evc_envelope *next = dispatch->first;
-	uint32_t events = dispatch->array != NULL ? dispatch->payloads : 1, accepted = 0;
-
-	for (uint32_t left = dispatch->receivers; left > 0; left--) {
-		const struct evc_subscription *subscription = next->subscription;
-		struct evc_chain chain = { next, next, dispatch->events, 1u << dispatch->lane };
-		struct evc_dispatch_outcome outcome = { 0 };
-
-		for (uint32_t e = 0; e < dispatch->events; e++) {
-			chain.last = next;
-			next = evc_slot_next(next);
-		}
-		evc_slot_set_next(chain.last, NULL);
-		accepted += evc_dispatch_post(&chain, dispatch->record, &outcome);
-		/* A batch is accepted as a whole, or not at all. */
-		outcome.accepted *= events;
-		outcome.closed *= events;
-		note(context, subscription, &outcome);
-	}
-	evc_dispatch_end(dispatch);
-	return accepted * events;
+	return commit(dispatch, NULL, note, context);
 }
 #endif
