@@ -42,6 +42,7 @@
     ///     the number has doubled, and once when less than half of them wait.
     ///   - slow: How long the handlers of a receiver may take for one event; longer ones are warnings, while they run and
     ///     when they have returned. Nil, which costs nothing, is for ever; see `EventCentral.watch(slowerThan:_:)`.
+    ///     Handlers and answerers that are `async` are not watched.
     ///   - interval: After how long ``run()`` looks again, more than nothing.
     public init(
       of central: EventCentral = .shared, _ receivers: any EventReceiver..., to logger: Logger, backlog: Int = 10_000,

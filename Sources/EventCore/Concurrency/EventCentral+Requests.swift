@@ -13,17 +13,18 @@ extension EventCentral {
   ///   - answer: The type of the answer: the answerers for that type are asked
   ///     (``Eventable/answer(executeOn:on:isolation:with:)``,
   ///     ``Eventable/answer(on:concurrency:with:)``).
-  ///   - limit: How long to wait at most, on the clock of the central; nil is for ever. The time of a central with a
-  ///     manual clock stands still until somebody moves it.
+  ///   - limit: How long to wait at most, on the clock of the central; nil is for ever. A clock ends with its central,
+  ///     and a manual one stands still until somebody moves it.
   ///   - priority: Which of the five queues the request joins.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The answer that came first.
   /// - Throws: ``EventWaitError/nobodyAnswers`` if there is no answerer for both types, ``EventWaitError/refused`` if the
   ///   mailboxes of all answerers are full and refuse it, ``EventWaitError/timedOut(_:)``,
-  ///   ``EventWaitError/unanswered`` when all answerers have ended, or let go of the request, without an answer; what
-  ///   the answerer threw, if that came first; `CancellationError` if the task is cancelled. An answerer that was
-  ///   removed lets go of what waits for it when its place comes to it: on a thread or a queue that is busy, after the
-  ///   handler that runs there.
+  ///   ``EventWaitError/unanswered`` when all answerers have ended, or let go of the request, without an answer;
+  ///   ``EventWaitError/sourceEnded``, with a limit alone, if the central has ended, and with it the clock of the limit
+  ///   (if it had before the call, nobody is asked); what the answerer threw, if that came first; `CancellationError`
+  ///   if the task is cancelled. An answerer that was removed lets go of what waits for it when its place comes to it:
+  ///   on a thread or a queue that is busy, after the handler that runs there.
   ///
   /// **Ownership**: an answer that comes when nobody waits for it, after the limit or the cancellation or after the first
   /// one, is dispatched as an ``EventFailure`` with ``EventFailure/lateAnswer``. The failure's error tells the two apart:
@@ -42,16 +43,20 @@ extension EventCentral {
     let asked = try await ask(query, answers, within: limit, priority)
     if let first = asked.answers.first { return try first.result.get() }
     try Task.checkCancellation()
-    throw asked.isLate ? EventWaitError.timedOut(limit ?? .zero) : .unanswered
+    guard let timeout = asked.timeout else { throw EventWaitError.unanswered }
+    if timeout.hasPassed { throw EventWaitError.timedOut(timeout.limit) }
+    throw timeout.isDropped ? EventWaitError.sourceEnded : .unanswered
   }
 
-  /// Asks all who answer queries of this type, and gathers their answers until all have answered or the time is over.
+  /// Asks all who answer queries of this type, and gathers their answers until all have answered or the time is over,
+  /// as it is when the central ends.
   ///
   /// - Parameters: as for ``request(_:expecting:within:priority:isolation:)``.
   /// - Returns: The answers in the order in which they came, with the errors of those that threw. Empty if nobody
   ///   answers.
-  /// - Throws: ``EventWaitError/refused`` if the mailboxes of all that answer are full and refuse it; `CancellationError`
-  ///   if the task is cancelled.
+  /// - Throws: ``EventWaitError/refused`` if the mailboxes of all that answer are full and refuse it;
+  ///   ``EventWaitError/sourceEnded``, with a limit alone, if the central had ended before the call: nobody is asked;
+  ///   `CancellationError` if the task is cancelled.
   ///
   /// **Ownership**: an answer that comes when nobody waits for it is dispatched as an ``EventFailure``, as there; so are
   /// those that have come before a cancellation.
@@ -78,13 +83,15 @@ extension EventCentral {
   private func ask<Query: Eventable, Answer: Sendable>(
     _ query: Query, _ answers: RequestAnswers<Answer>, within limit: Duration?, _ priority: EventPriority,
     isolation: isolated (any Actor)? = #isolation
-  ) async throws -> (answers: [GivenAnswer<Answer>], isLate: Bool) {
+  ) async throws -> (answers: [GivenAnswer<Answer>], timeout: SequenceTimeout?) {
     try Task.checkCancellation()
-    try post(query, answers, priority)
+    // Before the dispatch: nobody is asked what nobody may wait for.
     let timeout = limit.map { SequenceTimeout(of: listener, after: $0) { answers.end() } }
     defer { timeout?.cancel() }
+    if timeout?.isDropped == true { throw EventWaitError.sourceEnded }
+    try post(query, answers, priority)
     await answers.ended()
-    return (answers.take(), timeout?.hasPassed == true)
+    return (answers.take(), timeout)
   }
 }
 

@@ -5,7 +5,8 @@
 public enum EventWaitError: Error, Equatable, CustomStringConvertible {
   /// What it waited for did not come within this time.
   case timedOut(Duration)
-  /// The central, the event thread, the pool or the listener that it listened to has ended.
+  /// The central, the event thread, the pool or the listener that it listened to has ended, or the central whose clock
+  /// its limit goes by.
   case sourceEnded
   /// Nobody answers queries of this type with answers of this type: an answerer is found by both.
   case nobodyAnswers
@@ -23,7 +24,8 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .timedOut(let limit): "Neither an event nor an answer came within \(limit) on the clock of the central."
-    case .sourceEnded: "The source ended while a task waited for one of its events."
+    case .sourceEnded:
+      "The source of what a task waited for has ended, or the central whose clock its limit goes by."
     case .nobodyAnswers:
       """
       Nobody answers queries of this type with answers of this type. Answers are found by the types of both: register \

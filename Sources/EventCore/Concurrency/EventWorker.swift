@@ -51,7 +51,8 @@ public final class EventWorker<State>: Sendable {
     ///
     /// - Parameters:
     ///   - type: The exact type of event.
-    ///   - interest: Which events the handler wants; the others are skipped and counted.
+    ///   - interest: Which events the handler wants; the others are skipped and counted. Not `.custom`, which needs a
+    ///     filter: the handler passes over what it does not want.
     ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old.
     ///   - handler: Gets the state and the event. It runs on the thread, one at a time with all others.
     /// - Returns: A handle that removes the handler.

@@ -106,7 +106,7 @@ func requireInterest(_ interest: EventListenerInterest, maximumAge: UInt64, hasF
     !interest.isSuperset(of: [.latestOnly, .latestPerKey]),
     """
     A handler gets the newest of all waiting events or the newest of each key, and this interest has both \
-    .latestOnly and .latestPerKey: leave one of them out.
+    .latestOnly, for which the buffering .latest of a sequence stands as well, and .latestPerKey: leave one of them out.
     """)
   require(
     maximumAge == 0 || interest.age == 0,
@@ -132,7 +132,8 @@ func requireInterest(_ interest: EventListenerInterest, maximumAge: UInt64, hasF
     isFilterAsked
       ? """
       The interest .custom needs a filter, and customFilter is nil: pass customFilter, which returns \
-      true for the events that the handler wants.
+      true for the events that the handler wants. Where there is no such parameter, leave .custom out, and \
+      return from the handler for the others.
       """
       : """
       A filter belongs to the interest .custom, and customFilter was passed for an interest that asks \

@@ -50,7 +50,7 @@ final class TraceChunk: @unchecked Sendable {
   let thread: UInt
   let name: String
 
-  init(thread: UInt = currentThreadNumber(), name: String = currentThreadName(), capacity: Int = 1024) {
+  init(thread: UInt, name: String, capacity: Int) {
     (self.thread, self.name, self.capacity) = (thread, name, capacity)
     words = .allocate(capacity: 4 * capacity)
   }
@@ -114,12 +114,18 @@ final class TraceBuffer: Sendable {
     /// For how many more records there may be chunks.
     var room: Int
 
-    /// False if the trace is over or full.
-    mutating func add(_ chunk: TraceChunk) -> Bool {
-      guard !isOver, room >= chunk.capacity else { return false }
+    /// Makes a chunk for what has none, or a full one. Nil if the trace is over or full.
+    mutating func add(
+      after full: TraceChunk?, thread: @autoclosure () -> UInt, name: @autoclosure () -> String
+    ) -> TraceChunk? {
+      guard !isOver, room > 0 else { return nil }
+      // Small at first, and by what is left: neither many threads nor a busy one take the room that others need.
+      let wanted = max(16, min(2 * (full?.capacity ?? 0), room / 8, 1024))
+      let chunk = TraceChunk(
+        thread: full?.thread ?? thread(), name: full?.name ?? name(), capacity: min(wanted, room))
       room -= chunk.capacity
       chunks.append(chunk)
-      return true
+      return chunk
     }
   }
   private let state: Guarded<State>
@@ -135,8 +141,7 @@ final class TraceBuffer: Sendable {
   init(start: UInt64, limit: Int, seed: UInt64?) {
     number = Self.count.wrappingAdd(1, ordering: .relaxed).newValue
     (self.start, self.seed) = (start, seed)
-    // One chunk at least.
-    state = Guarded(State(room: max(1024, limit)))
+    state = Guarded(State(room: limit))
   }
 
   /// Appends to the part of the calling thread; in a deterministic central to that of the receiver whose handler runs.
@@ -149,15 +154,16 @@ final class TraceBuffer: Sendable {
 
   @inline(never)
   private func appendToNew(_ record: TraceRecord, _ thread: InstrumentedThread) {
-    // Relaxed: it only saves the making of a chunk.
+    // Relaxed: it only saves the mutex.
     if isFull.load(ordering: .relaxed) {
       lost.wrappingAdd(1, ordering: .relaxed)
       return
     }
-    let chunk = TraceChunk()
-    _ = chunk.append(record)
-    let hasRoom = state.withLock { $0.add(chunk) }
-    if hasRoom {
+    let full = thread.chunk(of: number)?.takeUnretainedValue()
+    let chunk = state.withLock {
+      $0.add(after: full, thread: currentThreadNumber(), name: currentThreadName())
+    }
+    if let chunk, chunk.append(record) {
       thread.setChunk(chunk, of: number)
     } else {
       isFull.store(true, ordering: .relaxed)
@@ -169,10 +175,9 @@ final class TraceBuffer: Sendable {
     // The numbers begin with 1.
     let track = UInt(receiver?.number ?? 0)
     let isWritten = state.withLock { state in
-      if state.tracks[track]?.append(record) == true { return true }
-      // Small, since there may be many receivers.
-      let chunk = TraceChunk(thread: track, name: receiver?.label ?? "outside", capacity: 64)
-      guard state.add(chunk) else { return false }
+      let full = state.tracks[track]
+      if full?.append(record) == true { return true }
+      guard let chunk = state.add(after: full, thread: track, name: receiver?.label ?? "outside") else { return false }
       state.tracks[track] = chunk
       return chunk.append(record)
     }

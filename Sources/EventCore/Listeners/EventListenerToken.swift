@@ -30,8 +30,9 @@ public final class EventListenerToken: Sendable {
 }
 
 extension Eventable {
-  /// Calls a closure for every event of this type, where it is registered, until the token is released. All else is as
-  /// for ``Eventable/addListener(_:interestedIn:maximumAge:customFilter:once:on:isolation:_:)``.
+  /// Calls a closure for every event of this type, where it is registered, until the token is released. There is
+  /// neither a filter nor `once`: the closure passes over what it does not want, and the token ends the listener. All
+  /// else is as for ``Eventable/addListener(_:interestedIn:maximumAge:customFilter:once:on:isolation:_:)``.
   @inlinable
   public static func listen(
     interestedIn interest: EventListenerInterest = .all, maximumAge: UInt64 = 0,
@@ -44,7 +45,7 @@ extension Eventable {
   }
 
   /// Calls a closure for every event of this type, in the place that `executeOn` names, until the token is released.
-  /// All else is as for
+  /// There is neither a filter nor `once`, as in the other form. All else is as for
   /// ``Eventable/addListener(_:executeOn:interestedIn:maximumAge:customFilter:once:on:isolation:_:)-(_,_,_,_,_,_,_,_,(Self)->Void)``.
   @inlinable
   public static func listen(

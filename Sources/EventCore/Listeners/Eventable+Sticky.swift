@@ -13,7 +13,8 @@ extension Eventable {
   /// The kept event comes after what waits in the same place, and not at all if an event of its type is among that,
   /// which is newer. It finds a place in a full mailbox, and has its priority and the time of its dispatch, by which
   /// interests judge it. What is dispatched after the registration comes as always (D4). The threads of a pool, which share
-  /// their work, get no kept events.
+  /// their work, get no kept events. Until its turn comes, a kept event counts as one that waits, even if a newer one
+  /// has made it superfluous.
   ///
   /// - Parameters:
   ///   - central: Which one; until its end.

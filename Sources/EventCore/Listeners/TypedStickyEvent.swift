@@ -224,7 +224,8 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
       }
       newcomers.all.append(newcomer)
     }
-    greet(newcomer)
+    // After that: what is kept later greets all that are there.
+    if newest() != nil { greet(newcomer) }
     return receiver
   }
 

@@ -27,6 +27,8 @@ extension EventCentral {
   /// }
   /// ```
   ///
+  /// What a task does is not watched: neither a handler nor an answerer that is `async`, nor the loop over a sequence.
+  ///
   /// - Parameters:
   ///   - duration: How long the handlers of a receiver may take for one event, on the central's clock.
   ///   - report: Called for each longer one; one call at a time.

@@ -174,6 +174,27 @@ struct StickyEventTests {
     pump.run()
   }
 
+  @Test("D4: where nothing is kept nothing waits for who comes, and what is dispatched then does", arguments: cores)
+  func nothingKept(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    State.keepNewest(on: central)
+    let first = State.events(on: central)
+    #expect(first.waitingEventCount == 0)
+    State(number: 1).queue(on: central)
+    let second = State.events(on: central)
+    // The kept event comes by a job, which waits.
+    #expect(second.waitingEventCount == 1)
+    State.clearNewest(on: central)
+    let third = State.events(on: central)
+    #expect(third.waitingEventCount == 0)
+    State(number: 2).queue(on: central)
+    var iterators = [first, second, third].map { $0.makeAsyncIterator() }
+    #expect(await iterators[0].next()?.number == 1)
+    for index in iterators.indices { #expect(await iterators[index].next()?.number == 2) }
+    for sequence in [first, second, third] { sequence.end() }
+    for index in iterators.indices { #expect(await iterators[index].next() == nil) }
+  }
+
   @Test("The threads of a pool, which share their work, get no kept events", arguments: cores)
   func pools(core: EventCentral.Core) {
     final class Worker: EventThread, @unchecked Sendable {

@@ -160,6 +160,19 @@ struct TracingTests {
     #expect(file.all("s").count == 10)
   }
 
+  @Test("a central samples once for all who look on, as often as the one who wants most", arguments: cores)
+  func sampledTogether(core: EventCentral.Core) throws {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    pump.addEventCallback { (_: Step) in }
+    let tracing = central.startTracing(.every(100))
+    let observation = central.observe(times: .every(10))
+    for _ in 0..<1_000 { Step().queue(on: central) }
+    pump.run()
+    #expect(try read(tracing).0 == .init(dispatches: 100, handlings: 100, lost: 0))
+    observation.end()
+  }
+
   @Test("what exceeds the limit is lost, and counted", arguments: cores)
   func limit(core: EventCentral.Core) throws {
     let central = EventCentral(core: core)
@@ -175,6 +188,29 @@ struct TracingTests {
     Step().queue(on: central)
     pump.run()
     #expect(try read(second).0 == .init(dispatches: 1, handlings: 1, lost: 0))
+  }
+
+  @Test("the limit counts what is written, by whichever threads", arguments: cores)
+  func limitOfThreads(core: EventCentral.Core) throws {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    pump.addEventCallback { (_: Step) in }
+    // Two threads, one after the other.
+    var tracing = central.startTracing(limit: 1_024)
+    for _ in 0..<2 { onThreads(1) { _ in for _ in 0..<400 { Step().queue(on: central) } } }
+    #expect(try read(tracing).0 == .init(dispatches: 800, handlings: 0, lost: 0))
+    // Many, with one event each.
+    tracing = central.startTracing(limit: 4_096)
+    for _ in 0..<200 { onThreads(1) { _ in Step().queue(on: central) } }
+    #expect(try read(tracing).0 == .init(dispatches: 200, handlings: 0, lost: 0))
+    // One has all the room that there is, and no more.
+    for limit in [1, 10, 100, 1_000] {
+      tracing = central.startTracing(limit: limit)
+      for _ in 0..<limit + 5 { Step().queue(on: central) }
+      #expect(try read(tracing).0 == .init(dispatches: limit, handlings: 0, lost: 5))
+    }
+    pump.cancel()
+    pump.run()
   }
 
   @Test("D8: a handler that asks for the time changes nothing", arguments: cores)

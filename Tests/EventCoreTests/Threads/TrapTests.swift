@@ -145,6 +145,28 @@ struct TrapTests {
     expectMessage(both, "leave one of them out")
   }
 
+  @Test("D12: an interest that the verb cannot have says what its caller can do")
+  func interestsOfOthers() async {
+    // Neither has a parameter for a filter.
+    let listened = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = Ping.listen(interestedIn: .custom, on: EventListener()) { _ in }
+    }
+    expectMessage(listened, "return from the handler for the others")
+    let elsewhere = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = Ping.listen(executeOn: .listenerThread, interestedIn: .custom, on: EventListener()) { _ in }
+    }
+    expectMessage(elsewhere, "return from the handler for the others")
+    let worker = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventWorker(on: EventCentral(), state: 0) { on in on(Ping.self, interestedIn: .custom) { _, _ in } }
+    }
+    expectMessage(worker, "return from the handler for the others")
+    // Nobody has passed .latestOnly.
+    let latest = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = Ping.events(on: EventCentral(), buffering: .latest, interestedIn: .latestPerKey)
+    }
+    expectMessage(latest, "the buffering .latest")
+  }
+
   #if !URCU
     @Test("the lock-free core in a build without it")
     func lockFreeIsMissing() async {
