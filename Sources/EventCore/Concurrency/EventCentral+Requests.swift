@@ -42,7 +42,7 @@ extension EventCentral {
     let asked = try await ask(query, answers, within: limit, priority)
     if let first = asked.answers.first { return try first.result.get() }
     try Task.checkCancellation()
-    throw asked.isLate ? EventWaitError.timedOut(limit ?? .zero) : .unanswered
+    throw asked.isLate ? EventWaitError.timedOut(limit ?? .zero) : answers.lack
   }
 
   /// Asks all who answer queries of this type, and gathers their answers until all have answered or the time is over.

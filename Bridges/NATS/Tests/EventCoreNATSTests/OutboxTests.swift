@@ -146,25 +146,15 @@ import Testing
     try asking.forwardRequests(PriceQuery.self, expecting: Price.self)
     try await asking.settle()
     server.freeze()
-    let before = messagesOut(asking)
+    let before = asking.messagesOut
     let answer = Task { try await world.request(PriceQuery(id: 1), expecting: Price.self, within: .seconds(60)) }
-    #expect(await eventually { messagesOut(asking) > before })
+    #expect(await eventually { asking.messagesOut > before })
     async let drained = asking.drain()
     #expect(await eventually { asking.link.timeLeft(atMost: .max) < .max })
     server.stop()
     try server.restart()
     #expect(await !drained)
     await #expect(throws: (any Error).self) { try await answer.value }
-  }
-
-  /// What the client was given of all kinds.
-  private func messagesOut(_ bridge: NATSBridge) -> UInt64 {
-    var (statistics, count): (OpaquePointer?, UInt64) = (nil, 0)
-    natsStatistics_Create(&statistics)
-    defer { natsStatistics_Destroy(statistics) }
-    natsConnection_GetStats(bridge.link.connection, statistics)
-    natsStatistics_GetCounts(statistics, nil, nil, &count, nil, nil)
-    return count
   }
 
   @Test("several drains at once send an open batch once, and say the same", arguments: cores)
