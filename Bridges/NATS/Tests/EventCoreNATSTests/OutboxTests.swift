@@ -57,21 +57,7 @@ import Testing
     }
     let server = try ServerProcess(["--jetstream"])
     let (here, there) = (EventCentral(), EventCentral())
-    try RawClient(server).withStreams { streams in
-      var configuration = jsStreamConfig()
-      jsStreamConfig_Init(&configuration)
-      let subject = strdup(Note.subject)
-      defer { free(subject) }
-      var subjects = [UnsafePointer(subject)]
-      return "NOTES".withCString { name in
-        subjects.withUnsafeMutableBufferPointer { subjects in
-          (configuration.Name, configuration.Subjects, configuration.SubjectsLen) = (name, subjects.baseAddress, 1)
-          // With the header.
-          configuration.MaxMsgSize = 400
-          return js_AddStream(nil, streams, &configuration, nil, nil)
-        }
-      }
-    }
+    try RawClient(server).makeStream("NOTES", of: Note.subject, longest: 400)
     let sender = try await NATSBridge.to(server, on: here)
     let receiver = try await NATSBridge.to(server, on: there)
     let log = Log<String>()

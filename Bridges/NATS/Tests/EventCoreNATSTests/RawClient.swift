@@ -49,4 +49,22 @@ final class RawClient: @unchecked Sendable {
     defer { jsCtx_Destroy(streams) }
     guard let streams, body(streams) == NATS_OK else { throw CocoaError(.featureUnsupported) }
   }
+
+  /// - Parameter longest: The most bytes that a message may have, with its header; -1 is for any number.
+  func makeStream(_ name: String, of pattern: String, longest: Int32 = -1) throws {
+    try withStreams { streams in
+      var configuration = jsStreamConfig()
+      jsStreamConfig_Init(&configuration)
+      let subject = strdup(pattern)
+      defer { free(subject) }
+      var subjects = [UnsafePointer(subject)]
+      return name.withCString { name in
+        subjects.withUnsafeMutableBufferPointer { subjects in
+          (configuration.Name, configuration.Subjects, configuration.SubjectsLen) = (name, subjects.baseAddress, 1)
+          configuration.MaxMsgSize = longest
+          return js_AddStream(nil, streams, &configuration, nil, nil)
+        }
+      }
+    }
+  }
 }
