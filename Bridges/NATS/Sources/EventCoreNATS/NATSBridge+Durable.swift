@@ -81,7 +81,15 @@ extension NATSBridge {
   /// All bridges that pass the same name share the events, and go on where the name was left, also after all of them
   /// were away. An event counts as handled when its last copy is gone (``NATSDelivery``). If that takes longer than
   /// ``DurableOptions/patience``, if its machine ends, or if no receiver accepts it or one refuses it here, the server
-  /// delivers it again: handlers have to bear an event twice. A message that is no such event is never delivered again.
+  /// delivers it again: handlers have to bear an event twice.
+  ///
+  /// The events of a batch (``publish(_:batch:)``) share one delivery: it is handled when the last copy of all is gone,
+  /// and what brings one of them again brings all.
+  ///
+  /// A message that this bridge cannot read, such as one of a later form or longer than ``Options/longestMessage``, is
+  /// counted, and not delivered again under this name, also not to a machine that could read it: it would come for
+  /// ever. It stays in the stream, for other names, unless the stream keeps only what was not handled yet. So have all
+  /// machines of a name read a new form before one sends it.
   ///
   /// Events that this machine has published come back as well, and then have a ``DurableEvent/delivery``. Receivers
   /// here had them without one when they were dispatched.
@@ -123,13 +131,15 @@ extension NATSBridge {
     let bridge = (link, counters)
     let inlet = Inlet { message in
       let delivery = NATSDelivery(message, bridge)
-      guard let (arrived, origin) = reader.read(message, takesOwn: true) else { return delivery.refuse() }
-      var event = arrived
-      event.delivery = delivery
-      let outcome = reader.dispatch(event, origin, of: message)
-      if outcome.accepted == 0 || outcome.refused > 0 || outcome.dropped > 0 {
-        delivery.giveBack(after: options.delay)
+      var (isRead, isTaken) = (false, true)
+      reader.readAll(message, takesOwn: true) { arrived, origin in
+        var event = arrived
+        event.delivery = delivery
+        let outcome = reader.dispatch(event, origin, of: message)
+        isRead = true
+        if outcome.accepted == 0 || outcome.refused > 0 || outcome.dropped > 0 { isTaken = false }
       }
+      if !isRead { delivery.refuse() } else if !isTaken { delivery.giveBack(after: options.delay) }
     }
     let context = SendablePointer(inlet.context)
     let made = Locked<SendablePointer?>(nil)
@@ -234,6 +244,8 @@ private final class StreamPublisher: @unchecked Sendable {
   // All three: the bridge's thread only.
   private var number = 0
   private var streams: OpaquePointer?
+  /// Whether it was told that the stream does not store the event that waits.
+  private var isTold = false
 
   init(_ link: Link, _ stream: String) {
     (self.link, self.stream) = (link, stream)
@@ -244,8 +256,6 @@ private final class StreamPublisher: @unchecked Sendable {
   }
 
   func nextNumber() -> String {
-  /// Whether it was told that the stream does not store the event that waits.
-  private var isTold = false
     number += 1
     return "\(prefix).\(number)"
   }
@@ -269,10 +279,9 @@ private final class StreamPublisher: @unchecked Sendable {
     }
     // The message, or its header, is longer than the stream takes: it would say so for ever.
     let isTooLarge = refusal == JSStreamMessageExceedsMaximumErr || refusal.rawValue == 10_097
+    if status == NATS_OK || isTooLarge { isTold = false } else { tell(status) }
     return isTooLarge ? NATS_MAX_PAYLOAD : status
   }
-}
-    if status == NATS_OK || isTooLarge { isTold = false } else { tell(status) }
 
   /// Once for each event, which is tried again and again. That the connection is gone is told by itself.
   private func tell(_ status: natsStatus) {
@@ -285,3 +294,4 @@ private final class StreamPublisher: @unchecked Sendable {
         \(NATSBridgeError.text(of: status))\(NATSBridgeError.cause(of: status)).
         """))
   }
+}

@@ -114,4 +114,96 @@ import Testing
     #expect(await !sender.drain(within: .milliseconds(100)))
     #expect(sender.counts.unsent == 1 && sender.counts.sent == 0)
   }
+
+  // MARK: Batches in a stream
+
+  private func send(_ bodies: [String], to client: RawClient) {
+    var batch: [UInt8] = []
+    for body in bodies { EventBatch.append(Data(body.utf8), to: &batch) }
+    client.publish(Order.subject, batch: "\(bodies.count)", Data(batch))
+  }
+
+  @Test("batches that a stream keeps lose nothing", arguments: cores)
+  func batches(core: EventCentral.Core) async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    sender.publish(Order.self, batch: 64)
+    // All wait, so that they go in batches.
+    server.stop()
+    #expect(await eventually { !sender.isConnected && !receiver.isConnected })
+    for number in 0..<1000 { Order(number: number).queue(on: here) }
+    try server.restart()
+    #expect(await sender.drain())
+    #expect(sender.counts.sent == 1000)
+    let log = Log<Order>()
+    let thread = EventThread(on: there)
+    thread.addEventCallback { (event: Order) in log.append(event) }
+    try await receiver.durable(Order.self, stream: "ORDERS", as: "test")
+    let orders = await log.entries(atLeast: 1000)
+    #expect(orders.map(\.number) == Array(0..<1000))
+    #expect(Set(orders.map { $0.delivery?.position ?? 0 }).count < 100, "They came in batches.")
+    await receiver.drain()
+    await thread.drain()
+  }
+
+  @Test("the events of a batch are handled together: one that is given back brings all again")
+  func batchGivenBack() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    try await bridge.makeStream("ORDERS", of: [Order.self])
+    let log = Log<String>()
+    let thread = EventThread(on: world)
+    thread.addEventCallback { (event: Order) in
+      let attempt = event.delivery?.attempt ?? 0
+      log.append("\(event.number) \(attempt)")
+      if event.number == 2, attempt == 1 { event.delivery?.giveBack() }
+    }
+    var options = NATSBridge.DurableOptions()
+    options.patience = .seconds(60)
+    try await bridge.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    let client = try RawClient(server)
+    send((1...3).map { #"{"number": \#($0)}"# }, to: client)
+    #expect(await log.entries(atLeast: 6) == ["1 1", "2 1", "3 1", "1 2", "2 2", "3 2"])
+    // What can be read of a batch is handled, and what cannot is counted.
+    send([#"{"number": 4}"#, "{", #"{"number": 5}"#], to: client)
+    #expect(await log.entries(atLeast: 8).suffix(2) == ["4 1", "5 1"])
+    await bridge.drain()
+    #expect(bridge.counts.undecodable == 1 && bridge.counts.givenBack == 1)
+    await thread.drain()
+    #expect(log.count == 8)
+  }
+
+  // MARK: What a machine cannot read
+
+  @Test("a message that one machine cannot read is not delivered again under that name, and under others it is")
+  func unreadable() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (older, newer) = (EventCentral(), EventCentral())
+    let first = try await NATSBridge.to(server, on: older) { $0.longestMessage = 100 }
+    try await first.makeStream("ORDERS", of: [Order.self])
+    let registration = try await first.durable(Order.self, stream: "ORDERS", as: "billing")
+    let client = try RawClient(server)
+    client.publish(Order.subject, Data((#"{"number": 1}"# + String(repeating: " ", count: 100)).utf8))
+    client.publish(Order.subject, Data(#"{"number": "a form of later"}"#.utf8))
+    #expect(await eventually { first.counts.tooLong == 1 && first.counts.undecodable == 1 })
+    // The refusals are with the server before another machine asks for more.
+    #expect(registration.remove())
+    #expect(await first.drain())
+    let log = Log<String>()
+    let thread = EventThread(on: newer)
+    thread.addEventCallback { (event: Order) in log.append("\(event.number) \(event.delivery?.position ?? 0)") }
+    let second = try await NATSBridge.to(server, on: newer)
+    try await second.durable(Order.self, stream: "ORDERS", as: "billing")
+    client.publish(Order.subject, Data(#"{"number": 3}"#.utf8))
+    #expect(await log.entries(atLeast: 1) == ["3 3"])
+    try await second.durable(Order.self, stream: "ORDERS", as: "audit")
+    #expect(await log.entries(atLeast: 3).suffix(2) == ["1 1", "3 3"])
+    await second.drain()
+    await thread.drain()
+    #expect(log.count == 3)
+  }
 }
