@@ -7,22 +7,26 @@
 extension EventCentral {
   /// Answers queries with a closure that may give the answer later: a task of its own calls it, one query at a time.
   ///
-  /// - Parameter body: Gets the query, and a closure that gives the answer, once, from any thread. If that goes uncalled
-  ///   the requester hears that there is none.
+  /// - Parameter body: Gets the query, a closure that gives the answer, and one that says why there is none. It calls
+  ///   one of them, once, from any thread. The second does not end the request: the requester hears the reason when
+  ///   nobody else can answer any more. If neither is called it hears then that there is no answer.
   /// - Returns: Ends the answering. It stays if it is released.
   ///
   /// **Threads**: any. **Ownership**: `body` is kept until the end of the answering, and what `give` has of the request
-  /// until `give` is released.
+  /// until `give` and `withdraw` are released.
   @_spi(Bridge)
   public func answerLater<Query: Eventable, Answer: Sendable>(
     _ query: Query.Type, with answer: Answer.Type,
-    _ body: @escaping @Sendable (Query, _ give: @escaping @Sendable (Result<Answer, any Error>) -> Void) async -> Void
+    _ body: @escaping @Sendable (
+      Query, _ give: @escaping @Sendable (Result<Answer, any Error>) -> Void,
+      _ withdraw: @escaping @Sendable (any Error) -> Void
+    ) async -> Void
   ) -> any EventListenerHandling {
     AsyncListener.start(
       EventRequest<Query, Answer>.self, nil, listener, HandlerInterest(.all, maximumAge: 0, customFilter: nil), .serial
     ) { request, answerer in
       let ticket = request.ticket
-      await body(request.query) { ticket.give($0, by: answerer) }
+      await body(request.query, { ticket.give($0, by: answerer) }, { ticket.withdraw($0) })
     }
   }
 
@@ -46,7 +50,7 @@ extension EventCentral {
     }
     answers.whenEnded {
       let first = answers.take().first
-      let isTaken = answered(first?.result ?? .failure(EventWaitError.unanswered))
+      let isTaken = answered(first?.result ?? .failure(answers.lack))
       if !isTaken, let first { answers.reportUnwanted(first) }
     }
   }

@@ -43,9 +43,9 @@ extension EventCentral {
     let asked = try await ask(query, answers, within: limit, priority)
     if let first = asked.answers.first { return try first.result.get() }
     try Task.checkCancellation()
-    guard let timeout = asked.timeout else { throw EventWaitError.unanswered }
+    guard let timeout = asked.timeout else { throw answers.lack }
     if timeout.hasPassed { throw EventWaitError.timedOut(timeout.limit) }
-    throw timeout.isDropped ? EventWaitError.sourceEnded : .unanswered
+    throw timeout.isDropped ? EventWaitError.sourceEnded : answers.lack
   }
 
   /// Asks all who answer queries of this type, and gathers their answers until all have answered or the time is over,

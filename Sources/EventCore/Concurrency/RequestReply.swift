@@ -34,6 +34,11 @@ final class RequestTicket<Answer: Sendable>: Sendable {
     answers.add(GivenAnswer(result: answer, answerer: answerer))
   }
 
+  /// Says why a receiver has no answer. It does not end the request, which another receiver may answer yet.
+  func withdraw(_ reason: any Error) {
+    answers.withdraw(reason)
+  }
+
   /// For tests.
   var answerCount: Int { answers.all.count }
 }
@@ -51,6 +56,8 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
     var hasEnded = false
     /// Whether as many have come as are wanted.
     var hasAll = false
+    /// What the first receiver that withdrew has said.
+    var withdrawal: (any Error)?
     /// Freed when it is called, which the end of the ticket does at the latest.
     var whenEnded: (@Sendable () -> Void)?
   }
@@ -94,6 +101,14 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
     }
     if let loss { report(answer, loss) }
   }
+
+  /// See `RequestTicket`.
+  func withdraw(_ reason: any Error) {
+    state.withLock { if $0.withdrawal == nil { $0.withdrawal = reason } }
+  }
+
+  /// Why no answer has come. After `ended`.
+  var lack: any Error { state.withLock { $0.withdrawal } ?? EventWaitError.unanswered }
 
   /// Dispatches an answer that nobody waits for as a failure, so that it can be freed by whoever knows how.
   func report(_ given: GivenAnswer<Answer>, _ loss: EventWaitError) {

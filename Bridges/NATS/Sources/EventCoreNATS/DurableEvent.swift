@@ -30,7 +30,7 @@ public protocol DurableEvent: RemoteEvent {
 public final class NATSDelivery: Sendable, Codable, Equatable {
   /// How often the server has delivered the event, with this time: 1 for the first. 0 for one that no server waits for.
   public let attempt: Int
-  /// The place of the event in its stream, from 1 on; 0 for one that no server waits for.
+  /// The place of the event's message in its stream, from 1 on; 0 for one that no server waits for.
   public let position: Int
   private let subject: String?
   private let link: Link?
@@ -80,7 +80,7 @@ public final class NATSDelivery: Sendable, Codable, Equatable {
     answer("+WPI")
   }
 
-  /// Tells the server that nobody can ever handle the event: it does not deliver it again.
+  /// Tells the server that nothing of the message can be read: it does not deliver that again under this name.
   func refuse() {
     guard !isDecided.exchange(true, ordering: .relaxed) else { return }
     answer("+TERM")

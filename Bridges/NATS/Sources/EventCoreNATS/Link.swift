@@ -173,7 +173,7 @@ final class Link: @unchecked Sendable {
     report(.fault("The server has turned the client away: \(words)\(NATSBridgeError.advice(on: words))."))
   }
 
-  private func report(_ change: NATSStatus.Change) {
+  func report(_ change: NATSStatus.Change) {
     guard let central else { return }
     NATSStatus(bridge: name, change: change).queue(on: central)
   }

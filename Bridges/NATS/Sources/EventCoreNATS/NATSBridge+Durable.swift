@@ -18,14 +18,15 @@ extension NATSBridge {
     public init() {}
   }
 
-  /// Makes a stream, in files of the server's, that keeps the events of some types. Does nothing if there is one of
-  /// that name.
+  /// Makes a stream, in files of the server's, that keeps the events of some types. One that is there under that name
+  /// stays as it is, since others may use it, and has to keep them already.
   ///
-  /// - Throws: If the server has no JetStream, or another stream keeps the same subjects.
+  /// - Throws: If the server has no JetStream, if another stream keeps the same subjects, or if that of this name does
+  ///   not keep all of them: then add them with the tools of the server.
   public func makeStream(_ name: String, of types: [any DurableEvent.Type]) async throws(NATSBridgeError) {
     let subjects = types.map { $0.subject }
-    try await withStreams { streams in
-      guard findStream(name, streams) != NATS_OK else { return NATS_OK }
+    try await withStreams { streams throws(NATSBridgeError) in
+      guard try findStream(name, keeping: subjects, streams) != NATS_OK else { return NATS_OK }
       var configuration = jsStreamConfig()
       jsStreamConfig_Init(&configuration)
       var copies = subjects.map { UnsafePointer(strdup($0)) }
@@ -45,18 +46,24 @@ extension NATSBridge {
   ///
   /// As ``publish(_:batch:)``, but an event leaves the outbox only when the server has stored it. If the connection
   /// breaks meanwhile it is sent once more, under the same number, by which the stream knows it for two minutes: it is
-  /// stored once. So events go one at a time, each in a round trip, and while the stream is gone or full, all that is
-  /// published waits behind the first of them. One that is longer than the stream takes is ``Counts/tooLarge``.
+  /// stored once. So events go one at a time, each in a round trip. One that is longer than the stream takes is
+  /// ``Counts/tooLarge``.
+  ///
+  /// While the stream does not store an event, all that the bridge publishes waits behind it, until it does or the
+  /// bridge ends: the stream is full, was deleted, or has other subjects by now, or this client may not publish to it.
+  /// ``NATSStatus/Change/fault(_:)`` tells when that begins.
   ///
   /// - Parameters:
   ///   - type: The exact type of event. Either this or ``publish(_:batch:)``.
   ///   - stream: The stream that has the type's subject (``makeStream(_:of:)``).
-  /// - Throws: If there is no such stream.
+  /// - Throws: If there is no such stream, or it does not keep the type's subject.
   @discardableResult
   public func publish<E: DurableEvent>(
     _ type: E.Type, stream: String
   ) async throws(NATSBridgeError) -> RemoteRegistration {
-    try await withStreams { findStream(stream, $0) } or: { "find the stream \(stream)" }
+    try await withStreams { streams throws(NATSBridgeError) in
+      try findStream(stream, keeping: [E.subject], streams)
+    } or: { "find the stream \(stream)" }
     let outlet = Outlet(E.self, self)
     let publisher = StreamPublisher(link, stream)
     return publish { (event: E, priority, method, time) in
@@ -74,7 +81,15 @@ extension NATSBridge {
   /// All bridges that pass the same name share the events, and go on where the name was left, also after all of them
   /// were away. An event counts as handled when its last copy is gone (``NATSDelivery``). If that takes longer than
   /// ``DurableOptions/patience``, if its machine ends, or if no receiver accepts it or one refuses it here, the server
-  /// delivers it again: handlers have to bear an event twice. A message that is no such event is never delivered again.
+  /// delivers it again: handlers have to bear an event twice.
+  ///
+  /// The events of a batch (``publish(_:batch:)``) share one delivery: it is handled when the last copy of all is gone,
+  /// and what brings one of them again brings all.
+  ///
+  /// A message that this bridge cannot read, such as one of a later form or longer than ``Options/longestMessage``, is
+  /// counted, and not delivered again under this name, also not to a machine that could read it: it would come for
+  /// ever. It stays in the stream, for other names, unless the stream keeps only what was not handled yet. So have all
+  /// machines of a name read a new form before one sends it.
   ///
   /// Events that this machine has published come back as well, and then have a ``DurableEvent/delivery``. Receivers
   /// here had them without one when they were dispatched.
@@ -116,13 +131,15 @@ extension NATSBridge {
     let bridge = (link, counters)
     let inlet = Inlet { message in
       let delivery = NATSDelivery(message, bridge)
-      guard let (arrived, origin) = reader.read(message, takesOwn: true) else { return delivery.refuse() }
-      var event = arrived
-      event.delivery = delivery
-      let outcome = reader.dispatch(event, origin, of: message)
-      if outcome.accepted == 0 || outcome.refused > 0 || outcome.dropped > 0 {
-        delivery.giveBack(after: options.delay)
+      var (isRead, isTaken) = (false, true)
+      reader.readAll(message, takesOwn: true) { arrived, origin in
+        var event = arrived
+        event.delivery = delivery
+        let outcome = reader.dispatch(event, origin, of: message)
+        isRead = true
+        if outcome.accepted == 0 || outcome.refused > 0 || outcome.dropped > 0 { isTaken = false }
       }
+      if !isRead { delivery.refuse() } else if !isTaken { delivery.giveBack(after: options.delay) }
     }
     let context = SendablePointer(inlet.context)
     let made = Locked<SendablePointer?>(nil)
@@ -158,25 +175,52 @@ extension NATSBridge {
 
   /// Calls the client's functions for streams, which wait for the server, on a thread of its own.
   private func withStreams(
-    _ body: @escaping @Sendable (OpaquePointer) -> natsStatus, or what: @escaping @Sendable () -> String
+    _ body: @escaping @Sendable (OpaquePointer) throws(NATSBridgeError) -> natsStatus,
+    or what: @escaping @Sendable () -> String
   ) async throws(NATSBridgeError) {
     let result = await blocking { [link] in
       Swift.Result { () throws(NATSBridgeError) in
         var streams: OpaquePointer?
         try NATSBridgeError.check(natsConnection_JetStream(&streams, link.connection, nil), what())
         defer { jsCtx_Destroy(streams) }
-        if let streams { try NATSBridgeError.check(body(streams), what()) }
+        if let streams { try NATSBridgeError.check(try body(streams), what()) }
       }
     }
     try result.get()
   }
 }
 
-private func findStream(_ name: String, _ streams: OpaquePointer) -> natsStatus {
-  // The client writes it, whether or not it is wanted.
+/// Whether there is a stream of that name. Throws if there is, and it does not keep all of some subjects.
+private func findStream(
+  _ name: String, keeping subjects: [String], _ streams: OpaquePointer
+) throws(NATSBridgeError) -> natsStatus {
   var known: UnsafeMutablePointer<jsStreamInfo>?
   defer { jsStreamInfo_Destroy(known) }
-  return js_GetStreamInfo(&known, streams, name, nil, nil)
+  let status = js_GetStreamInfo(&known, streams, name, nil, nil)
+  guard status == NATS_OK, let stream = known?.pointee.Config?.pointee else { return status }
+  let patterns = (0..<Int(stream.SubjectsLen)).compactMap { stream.Subjects[$0].map { String(cString: $0) } }
+  let missing = subjects.filter { subject in !patterns.contains { isSubject(subject, of: $0) } }
+  guard !missing.isEmpty else { return NATS_OK }
+  throw NATSBridgeError(
+    .other,
+    """
+    A stream keeps only events of its own subjects, and the stream \(name) has \(patterns.joined(separator: ", ")), \
+    but not \(missing.joined(separator: ", ")): add that with the tools of the server, or take a stream of another name.
+    """)
+}
+
+/// Whether a pattern, such as `orders.*` or `orders.>`, is one of a subject.
+func isSubject(_ subject: String, of pattern: String) -> Bool {
+  func words(_ text: String) -> [Substring.UTF8View] {
+    text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+  }
+  let (words, wanted) = (words(subject), words(pattern))
+  for (index, word) in wanted.enumerated() {
+    guard index < words.count else { return false }
+    if word.elementsEqual(">".utf8) { return true }
+    guard word.elementsEqual("*".utf8) || word.elementsEqual(words[index]) else { return false }
+  }
+  return words.count == wanted.count
 }
 
 private struct SendablePointer: @unchecked Sendable {
@@ -197,9 +241,11 @@ private final class StreamPublisher: @unchecked Sendable {
   private let stream: String
   /// Tells the numbers of this publisher from those of all others.
   private let prefix = String(UInt64.random(in: .min ... .max), radix: 16)
-  // Both: the bridge's thread only.
+  // All three: the bridge's thread only.
   private var number = 0
   private var streams: OpaquePointer?
+  /// Whether it was told that the stream does not store the event that waits.
+  private var isTold = false
 
   init(_ link: Link, _ stream: String) {
     (self.link, self.stream) = (link, stream)
@@ -233,6 +279,19 @@ private final class StreamPublisher: @unchecked Sendable {
     }
     // The message, or its header, is longer than the stream takes: it would say so for ever.
     let isTooLarge = refusal == JSStreamMessageExceedsMaximumErr || refusal.rawValue == 10_097
+    if status == NATS_OK || isTooLarge { isTold = false } else { tell(status) }
     return isTooLarge ? NATS_MAX_PAYLOAD : status
+  }
+
+  /// Once for each event, which is tried again and again. That the connection is gone is told by itself.
+  private func tell(_ status: natsStatus) {
+    guard !isTold, link.isConnected else { return }
+    isTold = true
+    link.report(
+      .fault(
+        """
+        The stream \(stream) has not stored an event, which waits, and all others of the bridge behind it: \
+        \(NATSBridgeError.text(of: status))\(NATSBridgeError.cause(of: status)).
+        """))
   }
 }

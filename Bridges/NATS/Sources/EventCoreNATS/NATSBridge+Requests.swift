@@ -13,10 +13,12 @@ extension NATSBridge {
   /// let price = try await world.request(PriceQuery(id: 7), expecting: Price.self, within: .milliseconds(50))
   /// ```
   ///
-  /// The bridge is one more answerer of the central. It throws `EventWaitError.nobodyAnswers` if no machine answers
-  /// such requests, `EventWaitError.timedOut(_:)` if none has answered in time, and ``NATSBridgeError`` with
+  /// The bridge is one more answerer of the central. It throws ``NATSBridgeError`` with
   /// ``NATSBridgeError/Reason/answerFailed`` if the answerer threw an error there, or is too busy, or the answer is
-  /// longer than the server takes.
+  /// longer than the server takes. Without a reply of another machine it leaves the request to the answerers of this
+  /// one. If none of them has it, or has it any more, the requester gets `EventWaitError.nobodyAnswers` if no machine
+  /// answers such requests, `EventWaitError.timedOut(_:)` if none has answered in time, and ``NATSBridgeError`` if the
+  /// bridge could not send it or was closed.
   ///
   /// - Parameters:
   ///   - query: What is asked.
@@ -44,11 +46,16 @@ extension NATSBridge {
     let replies = try receive(requests.pattern, nil, or: giveBack) { requests.takeReply($0) }
     let outlet = RequestOutlet(Query.self, self, requests)
     let room = Room(for: concurrency)
-    let handle = central.answerLater(Query.self, with: Answer.self) { query, give in
+    let handle = central.answerLater(Query.self, with: Answer.self) { query, give, withdraw in
       room.enter()
       outlet.ask(query) { reply in
         room.leave()
-        give(Result { try coding.decode(try reply.get(), nil) })
+        // A failure of the answerer there is an answer; others say that there is none.
+        if case .failure(let error) = reply, (error as? NATSBridgeError)?.reason != .answerFailed {
+          withdraw(error)
+        } else {
+          give(Result { try coding.decode(try reply.get(), nil) })
+        }
       }
       // The next one is taken when it can be sent.
       await room.hasRoom()

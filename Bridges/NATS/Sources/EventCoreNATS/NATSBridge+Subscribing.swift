@@ -210,26 +210,30 @@ final class Reader<E: RemoteEvent>: Sendable {
 
   /// Dispatches the event of a message, or the events of a batch.
   func dispatchAll(_ message: OpaquePointer) {
+    readAll(message) { dispatch($0, $1, of: message) }
+  }
+
+  /// Calls a closure with the event of a message, or one by one with those of a batch. What is none is counted.
+  func readAll(_ message: OpaquePointer, takesOwn: Bool = false, _ take: (E, RemoteOrigin) -> Void) {
     var line: UnsafePointer<CChar>?
     switch natsMsgHeader_Get(message, EventBatch.key.bytes, &line) {
     case NATS_OK: break
     case NATS_NOT_FOUND:
-      guard let (event, origin) = read(message) else { return }
-      dispatch(event, origin, of: message)
-      return
+      guard let (event, origin) = read(message, takesOwn: takesOwn) else { return }
+      return take(event, origin)
     default:
       // The client says so once, and then of the other headers that there are none.
       counters.received.increment()
       return counters.malformed.increment()
     }
-    guard let (origin, coding) = readOrigin(message, takesOwn: false) else { return counters.received.increment() }
+    guard let (origin, coding) = readOrigin(message, takesOwn: takesOwn) else { return counters.received.increment() }
     var body = UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: Int(natsMsg_GetDataLength(message)))
     var left = line.flatMap { Int(String(cString: $0)) } ?? 0
     // As far as it goes: the number is the sender's word.
     while left > 0, let bytes = EventBatch.takeFirst(&body) {
       left -= 1
       counters.received.increment()
-      decode(bytes, coding, origin) { dispatch($0, origin, of: message) }
+      decode(bytes, coding, origin) { take($0, origin) }
     }
     guard left != 0 || !body.isEmpty else { return }
     counters.received.increment()

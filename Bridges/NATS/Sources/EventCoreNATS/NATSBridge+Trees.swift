@@ -15,7 +15,8 @@ extension NATSBridge {
   /// ```
   ///
   /// An event that is raised at the node or below it goes out when it climbs past the node: under the prefix, the names
-  /// of the nodes down to the one that raised it, and the event's own subject. One that is consumed below stays here.
+  /// of the nodes down to the one that raised it, and the event's own subject. Spaces, dots, `*`, `>` and `%` of a name
+  /// are written as in a URL, and an empty one as `%`. One that is consumed below stays here.
   /// What comes in is raised at the node with the same names, and does not go out again, neither do events of the same
   /// type that handlers raise at the same node before that returns. Without such a node it is counted as
   /// ``Counts/unheard``; of several nodes with one name the first one gets it. One whose path has more than some 4,000

@@ -54,9 +54,10 @@ public final class NATSBridge: Sendable {
     public init() {}
   }
 
-  /// The times between attempts to connect again: each twice as long as the one before, minus up to a quarter by
-  /// chance. The first attempt is made at once, and there is no last one.
+  /// The times before attempts to connect again: each twice as long as the one before, minus up to a quarter by chance.
+  /// Of several servers the others are tried at once, before the first of these times. There is no last attempt.
   public struct Reconnecting: Sendable {
+    /// The time before the first attempt, if there is one server.
     public var first: Duration
     public var longest: Duration
 
@@ -129,7 +130,8 @@ public final class NATSBridge: Sendable {
   /// - Parameter limit: How long it may take. What is not sent by then is counted as ``Counts/unsent``.
   /// - Returns: Whether everything that waited was sent, and the server has read it. False as well if the connection
   ///   broke meanwhile and what it had taken may be lost, unless that is stored. What was under way when a connection
-  ///   broke earlier is not known, and what was ``Counts/unsent`` before does not count.
+  ///   broke earlier is not known, and what was ``Counts/unsent`` before does not count. Neither does what the server
+  ///   has read and does not let through: what this client may not publish.
   ///
   /// Of several calls the first one drains, within its limit; the others wait for it, and return the same.
   ///
@@ -194,6 +196,9 @@ public final class NATSBridge: Sendable {
   /// Ends the bridge at once. What waits in the outbox is lost, and so is what the client has not written yet.
   ///
   /// It ends when its last reference goes, too.
+  ///
+  /// **Threads**: any. It blocks while the client writes to a network that takes nothing, for up to three heartbeats,
+  /// and so does the release of the last reference.
   public func close() {
     end()
     thread.cancel()

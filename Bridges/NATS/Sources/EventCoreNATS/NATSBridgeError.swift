@@ -50,7 +50,7 @@ public struct NATSBridgeError: Error, CustomStringConvertible {
   }
 
   /// What the client adds to its last failure on this thread.
-  private static func cause(of status: natsStatus) -> String {
+  static func cause(of status: natsStatus) -> String {
     var last = NATS_OK
     guard let text = nats_GetLastError(&last), last == status else { return "" }
     let cause = String(cString: text)

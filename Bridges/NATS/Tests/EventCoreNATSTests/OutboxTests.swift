@@ -57,21 +57,7 @@ import Testing
     }
     let server = try ServerProcess(["--jetstream"])
     let (here, there) = (EventCentral(), EventCentral())
-    try RawClient(server).withStreams { streams in
-      var configuration = jsStreamConfig()
-      jsStreamConfig_Init(&configuration)
-      let subject = strdup(Note.subject)
-      defer { free(subject) }
-      var subjects = [UnsafePointer(subject)]
-      return "NOTES".withCString { name in
-        subjects.withUnsafeMutableBufferPointer { subjects in
-          (configuration.Name, configuration.Subjects, configuration.SubjectsLen) = (name, subjects.baseAddress, 1)
-          // With the header.
-          configuration.MaxMsgSize = 400
-          return js_AddStream(nil, streams, &configuration, nil, nil)
-        }
-      }
-    }
+    try RawClient(server).makeStream("NOTES", of: Note.subject, longest: 400)
     let sender = try await NATSBridge.to(server, on: here)
     let receiver = try await NATSBridge.to(server, on: there)
     let log = Log<String>()
@@ -146,25 +132,15 @@ import Testing
     try asking.forwardRequests(PriceQuery.self, expecting: Price.self)
     try await asking.settle()
     server.freeze()
-    let before = messagesOut(asking)
+    let before = asking.messagesOut
     let answer = Task { try await world.request(PriceQuery(id: 1), expecting: Price.self, within: .seconds(60)) }
-    #expect(await eventually { messagesOut(asking) > before })
+    #expect(await eventually { asking.messagesOut > before })
     async let drained = asking.drain()
     #expect(await eventually { asking.link.timeLeft(atMost: .max) < .max })
     server.stop()
     try server.restart()
     #expect(await !drained)
     await #expect(throws: (any Error).self) { try await answer.value }
-  }
-
-  /// What the client was given of all kinds.
-  private func messagesOut(_ bridge: NATSBridge) -> UInt64 {
-    var (statistics, count): (OpaquePointer?, UInt64) = (nil, 0)
-    natsStatistics_Create(&statistics)
-    defer { natsStatistics_Destroy(statistics) }
-    natsConnection_GetStats(bridge.link.connection, statistics)
-    natsStatistics_GetCounts(statistics, nil, nil, &count, nil, nil)
-    return count
   }
 
   @Test("several drains at once send an open batch once, and say the same", arguments: cores)

@@ -21,7 +21,11 @@ struct Reading: RemoteEvent, Equatable {
     let receiver = try await NATSBridge.to(server, on: there)
     let log = Log<String>()
     let thread = EventThread(on: there)
-    thread.addEventCallback { (event: Reading, priority, _) in log.append("\(event.number) \(priority)") }
+    let gate = DispatchSemaphore(value: 0)
+    thread.addEventCallback { (event: Reading, priority, _) in
+      log.append("\(event.number) \(priority)")
+      if event.number == 9 { gate.wait() }
+    }
     try receiver.subscribe(Reading.self)
     try await receiver.settle()
     sender.publish(Reading.self)
@@ -34,11 +38,19 @@ struct Reading: RemoteEvent, Equatable {
     }
     Reading(number: 9).stack(on: here)
     #expect(await log.entries(atLeast: 6).last == "9 normal")
+    // The receiver is busy with that one. What comes meanwhile, each alone, stands in its stacks before its queues, the
+    // last first.
+    for number in 10...14 {
+      if number < 12 { Reading(number: number).queue(on: here) } else { Reading(number: number).stack(on: here) }
+      #expect(await eventually { receiver.counts.dispatched == number - 3 })
+    }
     #expect(await sender.drain())
-    #expect(sender.counts.sent == 6)
+    #expect(sender.counts.sent == 11)
     // Counted after the dispatch, which the handler may precede.
     await receiver.drain()
-    #expect(receiver.counts.dispatched == 6)
+    #expect(receiver.counts.dispatched == 11)
+    gate.signal()
+    #expect(await log.entries(atLeast: 11).suffix(5) == [14, 13, 12, 10, 11].map { "\($0) normal" })
     await thread.drain()
   }
 
@@ -137,25 +149,42 @@ struct Reading: RemoteEvent, Equatable {
     await thread.drain()
   }
 
-  @Test("a pattern of subjects brings the events of all, and tells from where")
+  @Test("a pattern of subjects brings the events of all, and tells from where and when, by the clock of the dispatch")
   func patterns() async throws {
     struct Located: RemoteEvent {
       static let subject = "tests.located.north"
       var number: Int
-      var from: String?
-      mutating func arrived(_ origin: RemoteOrigin) { from = "\(origin.subject) \(origin.sentAt != nil)" }
+      var origin: RemoteOrigin?
+      mutating func arrived(_ origin: RemoteOrigin) { self.origin = origin }
+      private enum CodingKeys: CodingKey { case number }
+    }
+    /// Whose coding keeps the outbox waiting.
+    struct Slow: RemoteEvent {
+      static let subject = "tests.slow"
+      static let gate = DispatchSemaphore(value: 0)
+      func encode(to encoder: any Encoder) { Self.gate.wait() }
     }
     let server = try ServerProcess()
     let (here, there) = (EventCentral(), EventCentral())
     let sender = try await NATSBridge.to(server, on: here)
     let receiver = try await NATSBridge.to(server, on: there)
-    let log = Log<String?>()
-    Located.addListener(nil, { event in log.append(event.from) }, executeOn: .listenerThread, on: there)
+    let log = Log<RemoteOrigin?>()
+    Located.addListener(nil, { event in log.append(event.origin) }, executeOn: .listenerThread, on: there)
     try receiver.subscribe(Located.self, to: "tests.located.*")
     try await receiver.settle()
+    sender.publish(Slow.self)
     sender.publish(Located.self)
-    Located(number: 1).queue(on: here)
-    #expect(await log.entries(atLeast: 1) == ["tests.located.north true"])
+    Slow().queue(on: here)
+    let before = Date()
+    Located(number: 1).queue(priority: .low, on: here)
+    let after = Date()
+    #expect(await eventually { Date() > after + 0.1 })
+    Slow.gate.signal()
+    let origin = try #require(await log.entries(atLeast: 1).first ?? nil)
+    #expect(origin.subject == "tests.located.north" && origin.priority == .low && origin.method == .queue)
+    // The clock was not set meanwhile; a date is that of the header to less than a microsecond.
+    let sentAt = try #require(origin.sentAt)
+    #expect(sentAt > before - 0.001 && sentAt < after + 0.001, "\(sentAt.timeIntervalSince(before))")
     #expect(await sender.drain())
     await receiver.drain()
   }

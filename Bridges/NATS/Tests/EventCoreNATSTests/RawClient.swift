@@ -7,6 +7,7 @@ import Foundation
 /// The client of C, which sends what no bridge would.
 final class RawClient: @unchecked Sendable {
   private var connection: OpaquePointer?
+  private var subscription: OpaquePointer?
 
   init(_ server: ServerProcess) throws {
     var options: OpaquePointer?
@@ -17,7 +18,10 @@ final class RawClient: @unchecked Sendable {
     guard natsConnection_Connect(&connection, options) == NATS_OK else { throw CocoaError(.executableNotLoadable) }
   }
 
-  deinit { natsConnection_Destroy(connection) }
+  deinit {
+    natsSubscription_Destroy(subscription)
+    natsConnection_Destroy(connection)
+  }
 
   func publish(_ subject: String, header: [UInt8]? = nil, batch: String? = nil, _ body: Data) {
     var message: OpaquePointer?
@@ -48,5 +52,37 @@ final class RawClient: @unchecked Sendable {
     natsConnection_JetStream(&streams, connection, nil)
     defer { jsCtx_Destroy(streams) }
     guard let streams, body(streams) == NATS_OK else { throw CocoaError(.featureUnsupported) }
+  }
+
+  /// - Parameter longest: The most bytes that a message may have, with its header; -1 is for any number.
+  func makeStream(_ name: String, of pattern: String, longest: Int32 = -1) throws {
+    try withStreams { streams in
+      var configuration = jsStreamConfig()
+      jsStreamConfig_Init(&configuration)
+      let subject = strdup(pattern)
+      defer { free(subject) }
+      var subjects = [UnsafePointer(subject)]
+      return name.withCString { name in
+        subjects.withUnsafeMutableBufferPointer { subjects in
+          (configuration.Name, configuration.Subjects, configuration.SubjectsLen) = (name, subjects.baseAddress, 1)
+          configuration.MaxMsgSize = longest
+          return js_AddStream(nil, streams, &configuration, nil, nil)
+        }
+      }
+    }
+  }
+
+  /// Takes what comes under a subject, from the return on.
+  func subscribe(to subject: String) {
+    natsConnection_SubscribeSync(&subscription, connection, subject)
+    flush()
+  }
+
+  /// Waits for a message, and returns where its reply is to go.
+  func nextReplySubject() -> String? {
+    var message: OpaquePointer?
+    guard natsSubscription_NextMsg(&message, subscription, 60_000) == NATS_OK else { return nil }
+    defer { natsMsg_Destroy(message) }
+    return natsMsg_GetReply(message).map { String(cString: $0) }
   }
 }

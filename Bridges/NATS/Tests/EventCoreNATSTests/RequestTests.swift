@@ -83,6 +83,44 @@ struct Price: Codable, Sendable, Equatable {
     answering.close()
   }
 
+  @Test("while an answerer here has a request, it does not count that nobody answers there", arguments: cores)
+  func slowerHere(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let here = EventCentral(core: core)
+    let asking = try await NATSBridge.to(server, on: here)
+    let forwarding = try asking.forwardRequests(
+      PriceQuery.self, expecting: Price.self, within: .seconds(60), concurrency: 1)
+    let gate = DispatchSemaphore(value: 0)
+    let answerer = PriceQuery.answer(on: here) { query in
+      gate.wait()
+      guard query.id >= 0 else { throw NoSuchThing() }
+      return Price(cents: query.id)
+    }
+    for round in 1...3 {
+      let before = asking.messagesOut
+      let requests = (1...2).map { id in
+        Task { try await here.request(PriceQuery(id: id * round), expecting: Price.self, within: .seconds(60)) }
+      }
+      // The second one leaves when the bridge has heard that nobody answers the first.
+      #expect(await eventually { asking.messagesOut >= before + 2 })
+      for _ in requests { gate.signal() }
+      for (number, request) in requests.enumerated() {
+        #expect(try await request.value == Price(cents: (number + 1) * round))
+      }
+    }
+    gate.signal()
+    await #expect(throws: NoSuchThing.self) { try await here.request(PriceQuery(id: -1), expecting: Price.self) }
+    gate.signal()
+    let all = try await here.requestAll(PriceQuery(id: 4), expecting: Price.self)
+    #expect(try all.map { try $0.get() } == [Price(cents: 4)])
+    answerer.remove()
+    await #expect(throws: EventWaitError.nobodyAnswers) {
+      try await here.request(PriceQuery(id: 5), expecting: Price.self)
+    }
+    forwarding.remove()
+    asking.close()
+  }
+
   @Test("an answer that is too late comes to the machine where it was made, as a failure")
   func lateAnswers() async throws {
     let server = try ServerProcess()

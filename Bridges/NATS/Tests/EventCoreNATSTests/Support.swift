@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import CNATS
 import EventCore
 @testable import EventCoreNATS
 import Foundation
@@ -92,5 +93,14 @@ extension NATSBridge {
     options.reconnecting = Reconnecting(first: .milliseconds(5), longest: .milliseconds(50))
     change(&options)
     return try await NATSBridge(.url(server.url), on: central, options: options)
+  }
+  /// What the client was given of all kinds.
+  var messagesOut: UInt64 {
+    var (statistics, count): (OpaquePointer?, UInt64) = (nil, 0)
+    natsStatistics_Create(&statistics)
+    defer { natsStatistics_Destroy(statistics) }
+    natsConnection_GetStats(link.connection, statistics)
+    natsStatistics_GetCounts(statistics, nil, nil, &count, nil, nil)
+    return count
   }
 }

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+import EventCore
+import Foundation
+import Testing
+
+@testable import EventCoreNATS
+
+/// What a stream has to be for a type, and what becomes of what it keeps.
+@Suite struct StreamTests {
+  struct Invoice: DurableEvent {
+    static let subject = "tests.invoices.sent"
+    var number: Int
+    var delivery: NATSDelivery?
+  }
+
+  // MARK: The subjects of a stream
+
+  @Test("a type is not published to a stream that does not keep its subject, and holds up nothing then")
+  func otherSubject() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let sender = try await NATSBridge.to(server, on: world)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    let error = await #expect(throws: NATSBridgeError.self) {
+      try await sender.publish(Invoice.self, stream: "ORDERS")
+    }
+    for word in ["ORDERS", Order.subject, Invoice.subject] {
+      #expect(error?.description.contains(word) == true, "\(error?.description ?? "")")
+    }
+    try await sender.publish(Order.self, stream: "ORDERS")
+    Invoice(number: 1).queue(on: world)
+    Order(number: 2).queue(on: world)
+    #expect(await sender.drain(within: .seconds(20)))
+    #expect(sender.counts.sent == 1)
+  }
+
+  @Test("a stream that is there is not changed: it keeps the subjects of all types, or that is an error")
+  func existing() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let sender = try await NATSBridge.to(server, on: world)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    let error = await #expect(throws: NATSBridgeError.self) {
+      try await sender.makeStream("ORDERS", of: [Order.self, Invoice.self])
+    }
+    #expect(error?.description.contains(Invoice.subject) == true, "\(error?.description ?? "")")
+    try RawClient(server).makeStream("INVOICES", of: "tests.invoices.>")
+    try await sender.makeStream("INVOICES", of: [Invoice.self])
+    try await sender.publish(Invoice.self, stream: "INVOICES")
+    Invoice(number: 1).queue(on: world)
+    #expect(await sender.drain())
+    #expect(sender.counts.sent == 1)
+  }
+
+  @Test(
+    "patterns have subjects as the server's have",
+    arguments: [
+      ("a.b", ["a.b"], ["a", "a.b.c", "a.c", "b.a", "A.b"]), ("a.*", ["a.b", "a.é"], ["a", "a.b.c", "b.b"]),
+      ("*.b", ["a.b"], ["b", "a.a.b"]), ("a.>", ["a.b", "a.b.c"], ["a", "b.a"]), (">", ["a", "a.b"], []),
+      ("a.*.>", ["a.b.c", "a.b.c.d"], ["a.b"]), ("a*", [], ["ab", "a.b"]), ("a.b>", [], ["a.b", "a.b.c"]),
+    ])
+  func patterns(pattern: String, those: [String], others: [String]) {
+    for subject in those { #expect(isSubject(subject, of: pattern), "\(subject)") }
+    for subject in others { #expect(!isSubject(subject, of: pattern), "\(subject)") }
+  }
+
+  @Test("while a stream is gone, a status event says so, once")
+  func goneIsTold() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let log = Log<NATSStatus.Change>()
+    NATSStatus.addListener(nil, { status in log.append(status.change) }, executeOn: .listenerThread, on: world)
+    let sender = try await NATSBridge.to(server, on: world)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    let client = try RawClient(server)
+    for round in 1...2 {
+      try client.withStreams { js_DeleteStream($0, "ORDERS", nil, nil) }
+      Order(number: round).queue(on: world)
+      #expect(await log.entries(atLeast: round).count == round)
+      try client.makeStream("ORDERS", of: Order.subject)
+      #expect(await eventually { sender.counts.sent == round })
+    }
+    // Some thirty attempts, of which the first tells.
+    try client.withStreams { js_DeleteStream($0, "ORDERS", nil, nil) }
+    Order(number: 3).queue(on: world)
+    #expect(await !sender.drain(within: .milliseconds(300)))
+    #expect(await eventually { log.entries.last == .closed })
+    let faults = log.entries.compactMap { if case .fault(let text) = $0 { text } else { nil } }
+    #expect(faults.count == 3 && faults.allSatisfy { $0.contains("ORDERS") }, "\(faults)")
+  }
+
+  @Test("while a user may not publish to a stream, its event waits, which is told, and is not counted as sent")
+  func forbidden() async throws {
+    let server = try ServerProcess(
+      ["--jetstream"],
+      configuration: """
+        authorization { users: [ { user: a, password: b, permissions: { publish: { deny: "tests.order" } } } ] }
+        """)
+    let world = EventCentral()
+    let log = Log<NATSStatus.Change>()
+    NATSStatus.addListener(nil, { status in log.append(status.change) }, executeOn: .listenerThread, on: world)
+    let sender = try await NATSBridge(.url(server.url, credentials: .user("a", password: "b")), on: world)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    Order(number: 1).queue(on: world)
+    // The client's word on the subject, and that on the event.
+    let faults = await log.entries(atLeast: 2).compactMap { if case .fault(let text) = $0 { text } else { nil } }
+    #expect(faults.count == 2 && faults.contains { $0.contains("ORDERS") }, "\(faults)")
+    #expect(await !sender.drain(within: .milliseconds(100)))
+    #expect(sender.counts.unsent == 1 && sender.counts.sent == 0)
+  }
+
+  // MARK: Batches in a stream
+
+  private func send(_ bodies: [String], to client: RawClient) {
+    var batch: [UInt8] = []
+    for body in bodies { EventBatch.append(Data(body.utf8), to: &batch) }
+    client.publish(Order.subject, batch: "\(bodies.count)", Data(batch))
+  }
+
+  @Test("batches that a stream keeps lose nothing", arguments: cores)
+  func batches(core: EventCentral.Core) async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    sender.publish(Order.self, batch: 64)
+    // All wait, so that they go in batches.
+    server.stop()
+    #expect(await eventually { !sender.isConnected && !receiver.isConnected })
+    for number in 0..<1000 { Order(number: number).queue(on: here) }
+    try server.restart()
+    #expect(await sender.drain())
+    #expect(sender.counts.sent == 1000)
+    let log = Log<Order>()
+    let thread = EventThread(on: there)
+    thread.addEventCallback { (event: Order) in log.append(event) }
+    try await receiver.durable(Order.self, stream: "ORDERS", as: "test")
+    let orders = await log.entries(atLeast: 1000)
+    #expect(orders.map(\.number) == Array(0..<1000))
+    #expect(Set(orders.map { $0.delivery?.position ?? 0 }).count < 100, "They came in batches.")
+    await receiver.drain()
+    await thread.drain()
+  }
+
+  @Test("the events of a batch are handled together: one that is given back brings all again")
+  func batchGivenBack() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    try await bridge.makeStream("ORDERS", of: [Order.self])
+    let log = Log<String>()
+    let thread = EventThread(on: world)
+    thread.addEventCallback { (event: Order) in
+      let attempt = event.delivery?.attempt ?? 0
+      log.append("\(event.number) \(attempt)")
+      if event.number == 2, attempt == 1 { event.delivery?.giveBack() }
+    }
+    var options = NATSBridge.DurableOptions()
+    options.patience = .seconds(60)
+    try await bridge.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    let client = try RawClient(server)
+    send((1...3).map { #"{"number": \#($0)}"# }, to: client)
+    #expect(await log.entries(atLeast: 6) == ["1 1", "2 1", "3 1", "1 2", "2 2", "3 2"])
+    // What can be read of a batch is handled, and what cannot is counted.
+    send([#"{"number": 4}"#, "{", #"{"number": 5}"#], to: client)
+    #expect(await log.entries(atLeast: 8).suffix(2) == ["4 1", "5 1"])
+    await bridge.drain()
+    #expect(bridge.counts.undecodable == 1 && bridge.counts.givenBack == 1)
+    await thread.drain()
+    #expect(log.count == 8)
+  }
+
+  // MARK: What a machine cannot read
+
+  @Test("a message that one machine cannot read is not delivered again under that name, and under others it is")
+  func unreadable() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (older, newer) = (EventCentral(), EventCentral())
+    let first = try await NATSBridge.to(server, on: older) { $0.longestMessage = 100 }
+    try await first.makeStream("ORDERS", of: [Order.self])
+    let registration = try await first.durable(Order.self, stream: "ORDERS", as: "billing")
+    let client = try RawClient(server)
+    client.publish(Order.subject, Data((#"{"number": 1}"# + String(repeating: " ", count: 100)).utf8))
+    client.publish(Order.subject, Data(#"{"number": "a form of later"}"#.utf8))
+    #expect(await eventually { first.counts.tooLong == 1 && first.counts.undecodable == 1 })
+    // The refusals are with the server before another machine asks for more.
+    #expect(registration.remove())
+    #expect(await first.drain())
+    let log = Log<String>()
+    let thread = EventThread(on: newer)
+    thread.addEventCallback { (event: Order) in log.append("\(event.number) \(event.delivery?.position ?? 0)") }
+    let second = try await NATSBridge.to(server, on: newer)
+    try await second.durable(Order.self, stream: "ORDERS", as: "billing")
+    client.publish(Order.subject, Data(#"{"number": 3}"#.utf8))
+    #expect(await log.entries(atLeast: 1) == ["3 3"])
+    try await second.durable(Order.self, stream: "ORDERS", as: "audit")
+    #expect(await log.entries(atLeast: 3).suffix(2) == ["1 1", "3 3"])
+    await second.drain()
+    await thread.drain()
+    #expect(log.count == 3)
+  }
+}
