@@ -117,7 +117,8 @@ public final class EventRecorder: Sendable {
   /// If events wait, or were lost in the pump, it throws.
   ///
   /// - Returns: What has become of the events. A second call returns or throws the same.
-  /// - Throws: If an event is missing in the file. ``counts`` has the numbers.
+  /// - Throws: If an event is missing in the file, or may be: what a pump has lost since the recorder was made counts,
+  ///   of whatever type and age. ``counts`` has the numbers.
   ///
   /// **Threads**: any; in a pump those of the loop, outside of its callbacks.
   @available(*, noasync, message: "It blocks its thread: write await finish() in an async function.")

@@ -208,7 +208,7 @@ struct EndingTests {
         let central = EventCentral(core: core)
         let pump = EventPump(on: central, mailbox: .bounded(4, whenFull: policy))
         for number in 0..<6 { Mark(number).queue(on: central) }
-        // What was lost before is nothing of the recorder's, and what waited neither.
+        // What was lost before the recorder was made is nothing of its own, and neither is what was handled after that.
         pump.addEventCallback { (_: Mark) in }
         for number in 0..<6 { Mark(number).queue(on: central) }
         let recorder = try EventRecorder(on: pump, of: [Mark.self], to: file, as: format)

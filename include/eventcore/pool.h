@@ -13,8 +13,9 @@
  * EVC_POOL_FLOOR_BYTES of free envelopes (a quarter of that for each box size; nothing if its thread has
  * ended). The rest goes back to the system: whole slabs of 256 KiB, or 4 KiB (of boxes above 2 KiB: 32 KiB) at a
  * time where some slots of a slab are in use. The latter needs pages of 4 KiB, and no allocator of your own
- * (allocator.h). A larger burst after that allocates again. The core's callback thread does this, or `evc_reclaim` (reclaim.h), and only while there is
- * something to give back.
+ * (allocator.h). A larger burst after that allocates again. Beside that a thread keeps, for each lane and size that it
+ * has dispatched, the 4 KiB (32 KiB) that it takes from. The core's callback thread does this, or `evc_reclaim`
+ * (reclaim.h), and only while there is something to give back.
  */
 #ifndef EVENTCORE_POOL_H
 #define EVENTCORE_POOL_H

@@ -4,6 +4,11 @@
 import Synchronization
 
 extension Consumer {
+  /// Whether it has jobs alone, of which none is due, and everything that was dispatched before is handled. In this
+  /// order: what is taken between the two looks has a thread drive it at the second, unless it is handled by then. Any
+  /// thread.
+  var isIdle: Bool { waiting == 0 && pump?.isIdle == true }
+
   /// Runs a closure as one of the consumer's events, queued with normal priority. False if the consumer is
   /// closed; the closure has been released then. Any thread.
   func post(_ body: @escaping @Sendable () -> Void) -> Bool {

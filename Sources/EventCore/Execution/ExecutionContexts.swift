@@ -205,10 +205,11 @@ package final class ExecutionContexts: @unchecked Sendable {
 
   /// Adds a user to the open context of a key, or makes the context.
   private func shared(_ key: Key, _ make: (Key) -> ExecutionContext) -> ExecutionContext {
-    let (context, isClosed) = state.withLock { state in
+    let (context, isLate) = state.withLock { state in
       if let context = state.open[key], context.isUsable {
         context.users += 1
-        return (context, state.isClosed)
+        // A drain that has begun closes it, once it has handled what waits.
+        return (context, false)
       }
       let context = make(key)
       if state.isClosed {
@@ -220,7 +221,7 @@ package final class ExecutionContexts: @unchecked Sendable {
       }
       return (context, state.isClosed)
     }
-    if isClosed {
+    if isLate {
       // The central is ending, and one of its last handlers has asked.
       context.consumer.close(whenEmpty: false)
       foldEnded()
@@ -296,12 +297,16 @@ package final class ExecutionContexts: @unchecked Sendable {
       state.isClosed = true
       return (state.open.values.map(\.consumer), state.ending, state.calls.values)
     }
-    for consumer in open {
-      consumer.close(whenEmpty: true)
+    // One that has nothing to do ends here: whatever drives it may never come again. What is being dispatched to it at
+    // this moment is freed.
+    let busy = open.filter { consumer in
+      let isIdle = consumer.isIdle
+      consumer.close(whenEmpty: !isIdle)
+      return !isIdle
     }
     // What ends already has to return from its handler, and no more, unless its thread is drained: its loop may never
     // go on.
-    return open.map(\.ended) + ending.compactMap { $0.isDraining ? $0.ended : $0.done(with: nil) } + calls
+    return busy.map(\.ended) + ending.compactMap { $0.isDraining ? $0.ended : $0.done(with: nil) } + calls
   }
 
   /// Waits for all of these, at most until a time on the central's clock; nil is for ever. False if that came first, or

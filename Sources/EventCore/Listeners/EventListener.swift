@@ -164,8 +164,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///
   /// - Parameter deadline: When to give up, on the central's clock: what still waits then is freed and counted, as by
   ///   ``end()``. A task that is cancelled gives up at once.
-  /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more. A
-  ///   sequence whose task takes nothing from it keeps a drain waiting.
+  /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more. What
+  ///   waits in a sequence whose task does not take it, or for a queue that nobody serves, keeps a drain waiting.
   ///
   /// **Threads**: any task or actor. A listener that awaits the drain of its own place delays it until the deadline, also
   /// after it has removed itself.
@@ -233,6 +233,7 @@ extension EventListener {
 /// The `EventListener` of an event thread or a pool. It is made at its first use, and ends with its owner.
 struct OwnedListener: ~Copyable, Sendable {
   private let listener = LazyReference<EventListener>()
+  private let isClosing = Atomic<Bool>(false)
   private let hasEnded = Atomic<Bool>(false)
   private let lost = Atomic<Bool>(false)
 
@@ -241,12 +242,13 @@ struct OwnedListener: ~Copyable, Sendable {
     listener.value?.end()
   }
 
-  /// The listener; ended already if its owner has. Any thread.
+  /// The listener; ended already if its owner has, and closed if that drains. Any thread.
   func value(or make: () -> EventListener) -> EventListener {
     let listener = listener.value(or: make)
-    // This publishes the listener, then reads `hasEnded`; `end` writes `hasEnded`, then reads the listener.
+    // This publishes the listener, then reads the flags; `end` and `closeWhenEmpty` write one, then read the listener.
     // With a fence in between on both sides, at least one sees what the other has written.
     atomicMemoryFence(ordering: .sequentiallyConsistent)
+    if isClosing.load(ordering: .relaxed) { _ = listener.contexts.closeWhenEmpty() }
     if hasEnded.load(ordering: .relaxed) { listener.end() }
     return listener
   }
@@ -265,11 +267,14 @@ struct OwnedListener: ~Copyable, Sendable {
   /// Whether an `end` has freed events.
   var hasLost: Bool { lost.load(ordering: .relaxed) }
 
-  /// Has the listener accept nothing more.
+  /// Has the listener accept nothing more, also one that is made later.
   ///
   /// - Returns: Waits, at most until a time, for what waits outside of the owner's threads. False if that came first, or
   ///   the task was cancelled.
   func closeWhenEmpty() -> (_ deadline: UInt64?) async -> Bool {
+    isClosing.store(true, ordering: .relaxed)
+    // As in `value`.
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
     guard let contexts = listener.value?.contexts else { return { _ in true } }
     let latches = contexts.closeWhenEmpty()
     return { await contexts.opened(latches, until: $0) }

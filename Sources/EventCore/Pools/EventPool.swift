@@ -202,12 +202,13 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   }
 
   /// Ends the pool, and the listeners that are registered `on:` it, after they have handled the events that wait: as the
-  /// form that blocks, but without blocking the thread of the task, and also for these listeners.
+  /// form that blocks, but without blocking the thread of the task, and also for these listeners, as
+  /// ``EventListener/drain(until:)`` says.
   ///
   /// - Parameter deadline: When to give up. A task that is cancelled gives up at once.
   /// - Returns: As the form that blocks.
   ///
-  /// **Threads**: any task or actor.
+  /// **Threads**: any task or actor. A listener `on:` the pool that awaits its drain delays it until the deadline.
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let slots = core.close(whenEmpty: true)

@@ -108,6 +108,9 @@ public final class EventPump {
   /// were handled before may begin too late, but at most 31, or 127 if the deadline was more than a quarter of a
   /// millisecond away. A handler is never interrupted.
   ///
+  /// With `EventCentral(timers: .pumps)` the clock is also read without a deadline, for the timers, after at most 32
+  /// events.
+  ///
   /// Events that handlers dispatch, and that other threads dispatch meanwhile, are handled, too. So a run without a
   /// deadline and a limit does not return while a handler dispatches to the pump each time, or producers are faster:
   /// give a run that has to end one of the two. On a central with a `ManualClock` only a limit ends it: time stands

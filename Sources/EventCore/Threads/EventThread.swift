@@ -240,7 +240,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// - Parameter deadline: When to give up. A task that is cancelled gives up at once.
   /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more.
   ///
-  /// **Threads**: any task or actor.
+  /// **Threads**: any task or actor. A listener `on:` the thread that awaits its drain delays it until the deadline.
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let listenersDrained = beginDrain()

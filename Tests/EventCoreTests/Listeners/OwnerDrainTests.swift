@@ -31,7 +31,10 @@ struct OwnerDrainTests {
   }
 
   /// Registers a listener that is held up in the first event, and has 99 others wait.
-  private func fill(_ owner: Owner, _ numbers: Log<Int>, _ gate: Gate, _ world: EventCentral) async {
+  private func fill(
+    _ owner: Owner, _ numbers: Log<Int>, _ gate: Gate, _ world: EventCentral,
+    on queue: DispatchQueue = DispatchQueue(label: "owner")
+  ) async {
     let began = Gate()
     Hit.addListener(
       nil,
@@ -41,7 +44,7 @@ struct OwnerDrainTests {
           gate.pass()
         }
         numbers.append(hit.number)
-      }, executeOn: .dispatchQueue(DispatchQueue(label: "owner")), on: owner.place)
+      }, executeOn: .dispatchQueue(queue), on: owner.place)
     (0..<100).map(Hit.init).queue(on: world)
     await offThePool { began.pass() }
   }
@@ -124,5 +127,53 @@ struct OwnerDrainTests {
       await offThePool { isDrained.append(owner.drainBlocking()) }
       #expect(isDrained.entries == [true])
     }
+  }
+
+  @Test("D10: a place with nothing to do keeps no drain waiting, though nobody serves it", arguments: cores)
+  func unserved(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    for owner in Owner.all(on: world) {
+      let queue = DispatchQueue(label: "owner")
+      queue.suspend()
+      Hit.addListener(nil, { _ in }, executeOn: .dispatchQueue(queue), on: owner.place)
+      let hits = Hit.events(on: owner.place)
+      #expect(await owner.drain())
+      var iterator = hits.makeAsyncIterator()
+      #expect(await iterator.next() == nil)
+      queue.resume()
+    }
+  }
+
+  @Test("a listener that is registered during a drain gets nothing, and costs nothing that waits (D10)", arguments: cores)
+  func late(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    for owner in Owner.all(on: world) {
+      let (numbers, gate, queue) = (Log<Int>(), Gate(), DispatchQueue(label: "owner"))
+      await fill(owner, numbers, gate, world, on: queue)
+      async let isDrained = owner.drain()
+      #expect(await yieldUntil { Hit(number: -1).queue(on: world) == 0 })
+      Hit.addListener(nil, { numbers.append(-$0.number) }, executeOn: .dispatchQueue(queue), on: owner.place)
+      #expect(Hit(number: 1).queue(on: world) == 0)
+      gate.open()
+      #expect(await isDrained)
+      #expect(numbers.entries.filter { $0 >= 0 } == Array(0..<100))
+    }
+    // None was there before.
+    let thread = EventThread(on: world)
+    let (began, gate) = (Gate(), Gate())
+    thread.addEventCallback { (hit: Hit) in
+      guard hit.number == 1 else { return }
+      began.open()
+      gate.pass()
+    }
+    thread.queueEvent(Hit(number: 1))
+    await offThePool { began.pass() }
+    async let isDrained = thread.drain()
+    #expect(await yieldUntil { !thread.queueEvent(Hit()) })
+    let listener = Hit.addListener(nil, { _ in }, executeOn: .dispatchQueue(DispatchQueue(label: "owner")), on: thread)
+    #expect(!listener.isActive)
+    #expect(Hit().queue(on: world) == 0)
+    gate.open()
+    #expect(await isDrained)
   }
 }
