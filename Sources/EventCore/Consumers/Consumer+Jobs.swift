@@ -4,10 +4,18 @@
 import Synchronization
 
 extension Consumer {
-  /// Whether it has jobs alone, of which none is due, and everything that was dispatched before is handled. In this
-  /// order: what is taken between the two looks has a thread drive it at the second, unless it is handled by then. Any
-  /// thread.
+  /// Whether it has jobs alone, and everything that was dispatched before is handled. In this order: what is taken
+  /// between the two looks has a thread drive it at the second, unless it is handled by then. Any thread.
   var isIdle: Bool { waiting == 0 && pump?.isIdle == true }
+
+  /// Ends it on the calling thread, once it was idle, as one that has handled what waits: calls that its task has taken
+  /// and not begun are made. Any thread.
+  func endIdle() {
+    guests.value?.closeMailboxes(whenEmpty: true)
+    registry.close(whenEmpty: true)
+    mailbox.close()
+    pump?.end()
+  }
 
   /// Runs a closure as one of the consumer's events, queued with normal priority. False if the consumer is
   /// closed; the closure has been released then. Any thread.

@@ -174,8 +174,8 @@ final class ConsumerPump: @unchecked Sendable {
 
   /// Whether a job is due. Sequentially consistent, for a loop that looks before it sleeps.
   var isDue: Bool { state.load(ordering: .sequentiallyConsistent) == .scheduled }
-  /// Whether no thread drives the consumer, and no job is due.
-  var isIdle: Bool { state.load(ordering: .sequentiallyConsistent) == .idle }
+  /// Whether no thread drives the consumer; a job may be due.
+  var isIdle: Bool { [.idle, .scheduled].contains(state.load(ordering: .sequentiallyConsistent)) }
   /// Relaxed: a hint.
   var isRunning: Bool { state.load(ordering: .relaxed) == .running }
   var hasEnded: Bool { state.load(ordering: .acquiring) == .ended }

@@ -298,15 +298,18 @@ package final class ExecutionContexts: @unchecked Sendable {
       return (state.open.values.map(\.consumer), state.ending, state.calls.values)
     }
     // One that has nothing to do ends here: whatever drives it may never come again. What is being dispatched to it at
-    // this moment is freed.
-    let busy = open.filter { consumer in
-      let isIdle = consumer.isIdle
-      consumer.close(whenEmpty: !isIdle)
-      return !isIdle
+    // this moment is freed, or handled.
+    let ends = open.compactMap { consumer in
+      guard consumer.isIdle else {
+        consumer.close(whenEmpty: true)
+        return consumer.ended
+      }
+      consumer.endIdle()
+      return consumer.done(with: nil)
     }
     // What ends already has to return from its handler, and no more, unless its thread is drained: its loop may never
     // go on.
-    return busy.map(\.ended) + ending.compactMap { $0.isDraining ? $0.ended : $0.done(with: nil) } + calls
+    return ends + ending.compactMap { $0.isDraining ? $0.ended : $0.done(with: nil) } + calls
   }
 
   /// Waits for all of these, at most until a time on the central's clock; nil is for ever. False if that came first, or

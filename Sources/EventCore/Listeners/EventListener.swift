@@ -164,8 +164,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///
   /// - Parameter deadline: When to give up, on the central's clock: what still waits then is freed and counted, as by
   ///   ``end()``. A task that is cancelled gives up at once.
-  /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more. What
-  ///   waits in a sequence whose task does not take it, or for a queue that nobody serves, keeps a drain waiting.
+  /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more. A
+  ///   loop over a sequence that does not go on, and what waits for a queue that nobody serves, keep a drain waiting.
   ///
   /// **Threads**: any task or actor. A listener that awaits the drain of its own place delays it until the deadline, also
   /// after it has removed itself.

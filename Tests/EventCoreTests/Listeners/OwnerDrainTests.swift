@@ -176,4 +176,35 @@ struct OwnerDrainTests {
     gate.open()
     #expect(await isDrained)
   }
+
+  @Test("D10: concurrent `async` listeners make the calls that they have taken and not begun", arguments: cores)
+  func concurrent(core: EventCentral.Core) async {
+    for round in 0..<20 {
+      let world = EventCentral(core: core)
+      for owner in Owner.all(on: world) {
+        let returned = Log<Int>()
+        Hit.addListener(nil, concurrency: .concurrent(100), on: owner.place) { hit in
+          await Task.yield()
+          returned.append(hit.number)
+        }
+        (0..<50).map(Hit.init).queue(on: world)
+        // Now and then the listener has taken all of them, and begun some.
+        if round.isMultiple(of: 2) { #expect(await yieldUntil { owner.place.listener.eventCount == 0 }) }
+        #expect(await owner.drain())
+        #expect(returned.entries.sorted() == Array(0..<50))
+      }
+    }
+  }
+
+  @Test("D10: a sequence whose loop is over keeps no drain waiting", arguments: cores)
+  func brokenLoop(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    for owner in Owner.all(on: world) {
+      let hits = Hit.events(on: owner.place)
+      Hit().queue(on: world)
+      for await _ in hits { break }
+      #expect(await owner.drain())
+      #expect(hits.waitingEventCount == 0)
+    }
+  }
 }

@@ -112,7 +112,7 @@ static void *use_memory(void *unused)
 {
 	struct evc_thread_record *record = evc_thread_record();
 
-	evc_pool_give(evc_pool_take(&record->pools[LARGE_CLASS], &record->boxes[LARGE_CLASS]));
+	evc_pool_give(evc_pool_take(&record->pools[LARGE_CLASS], &record->boxes[0][LARGE_CLASS]));
 	return unused;
 }
 
@@ -134,7 +134,7 @@ SCENARIO(memory_of_threads_goes)
 static void *hand_out_and_end(void *unused)
 {
 	struct evc_thread_record *record = evc_thread_record();
-	char *slot = evc_pool_take(&record->pools[LARGE_CLASS], &record->boxes[LARGE_CLASS]);
+	char *slot = evc_pool_take(&record->pools[LARGE_CLASS], &record->boxes[0][LARGE_CLASS]);
 
 	atomic_store_explicit(&handed[0], slot, memory_order_release);
 	return unused;
@@ -158,7 +158,7 @@ static void *take_segment_and_end(void *unused)
 
 	for (unsigned i = 0; i < 4; i++)
 		atomic_store_explicit(&handed[i],
-				      evc_pool_take(&record->pools[LARGE_CLASS], &record->boxes[LARGE_CLASS]),
+				      evc_pool_take(&record->pools[LARGE_CLASS], &record->boxes[0][LARGE_CLASS]),
 				      memory_order_release);
 	return unused;
 }
@@ -185,7 +185,7 @@ SCENARIO(memory_beyond_floor_goes)
 	char *slots[20];
 
 	for (unsigned i = 0; i < 20; i++)
-		slots[i] = evc_pool_take(&record->pools[LARGE_CLASS], &record->boxes[LARGE_CLASS]);
+		slots[i] = evc_pool_take(&record->pools[LARGE_CLASS], &record->boxes[0][LARGE_CLASS]);
 	for (unsigned i = 0; i < 20; i++)
 		evc_return_cache_give_any(&cache, slots[i]);
 	explorer_settle();

@@ -10,7 +10,7 @@ extension NATSBridge {
   public struct DurableOptions: Sendable {
     /// How long the server waits for an event to be handled before it delivers it again.
     public var patience = Duration.seconds(30)
-    /// How many events may be on their way or with handlers at one time, on all machines together.
+    /// How many events may be on their way or with handlers at one time, on all machines together; a batch is one.
     public var inFlight = 1000
     /// How long the server keeps an event that nobody took here: there was no receiver, or one was full.
     public var delay = Duration.milliseconds(200)
@@ -84,7 +84,8 @@ extension NATSBridge {
   /// delivers it again: handlers have to bear an event twice.
   ///
   /// The events of a batch (``publish(_:batch:)``) share one delivery: it is handled when the last copy of all is gone,
-  /// and what brings one of them again brings all.
+  /// and what brings one of them again brings all. So a receiver that refuses what it has no place for needs room for a
+  /// batch: it would get the first events of it again and again.
   ///
   /// A message that this bridge cannot read, such as one of a later form or longer than ``Options/longestMessage``, is
   /// counted, and not delivered again under this name, also not to a machine that could read it: it would come for

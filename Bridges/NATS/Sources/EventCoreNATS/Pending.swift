@@ -70,22 +70,29 @@ final class Pending<Outcome: Sendable>: Sendable {
   /// Runs while anything waits, and as long as the last that did might have.
   private func watch() async {
     while true {
-      let now = ContinuousClock.now
-      var late: [Done] = []
-      let next = state.withLock { state -> ContinuousClock.Instant? in
-        while state.oldest < state.next {
-          if let one = state.waiting[state.oldest] {
-            guard one.deadline <= now else { return one.deadline }
-            late.append(one.done)
-            state.waiting[state.oldest] = nil
-          }
-          state.oldest += 1
-        }
-        state.watch = nil
-        return nil
-      }
-      for done in late { done(.failure(EventWaitError.timedOut(limit))) }
-      guard let next, (try? await Task.sleep(until: next, clock: .continuous)) != nil else { return }
+      guard let next = endLate(), (try? await Task.sleep(until: next, clock: .continuous)) != nil else { return }
     }
+  }
+
+  /// Ends those whose time is over. A function of its own, which releases them: the last reference to a request ends it.
+  ///
+  /// - Returns: The next deadline, if any waits.
+  private func endLate() -> ContinuousClock.Instant? {
+    let now = ContinuousClock.now
+    var late: [Done] = []
+    let next = state.withLock { state -> ContinuousClock.Instant? in
+      while state.oldest < state.next {
+        if let one = state.waiting[state.oldest] {
+          guard one.deadline <= now else { return one.deadline }
+          late.append(one.done)
+          state.waiting[state.oldest] = nil
+        }
+        state.oldest += 1
+      }
+      state.watch = nil
+      return nil
+    }
+    for done in late { done(.failure(EventWaitError.timedOut(limit))) }
+    return next
   }
 }
