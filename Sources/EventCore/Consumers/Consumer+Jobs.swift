@@ -6,7 +6,13 @@ import Synchronization
 extension Consumer {
   /// Whether it has jobs alone, and everything that was dispatched before is handled. In this order: what is taken
   /// between the two looks has a thread drive it at the second, unless it is handled by then. Any thread.
-  var isIdle: Bool { waiting == 0 && pump?.isIdle == true }
+  var isIdle: Bool {
+    guard waiting == 0 else { return false }
+    // Between the count of what was taken and the state: pairs with the exchange by which a thread begins to drive, before
+    // it takes and counts.
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
+    return pump?.isIdle == true
+  }
 
   /// Ends it on the calling thread, once it was idle, as one that has handled what waits: calls that its task has taken
   /// and not begun are made. Any thread.

@@ -174,7 +174,7 @@ final class ConsumerPump: @unchecked Sendable {
 
   /// Whether a job is due. Sequentially consistent, for a loop that looks before it sleeps.
   var isDue: Bool { state.load(ordering: .sequentiallyConsistent) == .scheduled }
-  /// Whether no thread drives the consumer; a job may be due.
+  /// Whether no thread drives the consumer; a job may be due. Sequentially consistent, as `exchange`, with which it pairs.
   var isIdle: Bool { [.idle, .scheduled].contains(state.load(ordering: .sequentiallyConsistent)) }
   /// Relaxed: a hint.
   var isRunning: Bool { state.load(ordering: .relaxed) == .running }
