@@ -5,6 +5,7 @@
  *
  *     futex:       main: stamp, count, FUTEX_WAKE ──► thread in FUTEX_WAIT: notes the time
  *     cache line:  main: stores to one line, thread: answers on another, both look all the time
+ *     additions:   main: eight that do not depend on each other, as many at once as the core can
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -107,4 +108,17 @@ uint64_t evb_cache_line_ping_pong(uint64_t rounds)
 	end = evb_now();
 	evb_join(thread);
 	return end - start;
+}
+
+double evb_eight_additions(void)
+{
+	enum { ROUNDS = 300000 };
+	uint64_t a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0, start = evb_now();
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		a++, b++, c++, d++, e++, f++, g++, h++;
+		/* Each is done in each round. */
+		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f), "+r"(g), "+r"(h));
+	}
+	return (double)(evb_now() - start) / ROUNDS;
 }

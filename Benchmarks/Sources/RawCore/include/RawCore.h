@@ -81,6 +81,12 @@ bool evb_has_futex(void);
 uint64_t evb_raw_ping_pong(uint64_t rounds);
 uint64_t evb_cache_line_ping_pong(uint64_t rounds);
 
+/*
+ * Nanoseconds for eight additions. They take about twice as long while another program runs on the other half of the core,
+ * or the core's clock is slower.
+ */
+double evb_eight_additions(void);
+
 /* Bytes that the core has mapped for its envelopes. */
 uint64_t evb_slab_bytes(void);
 struct evb_timers;

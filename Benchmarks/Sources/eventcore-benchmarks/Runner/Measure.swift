@@ -2,27 +2,31 @@
 // Copyright the EventCore authors
 
 import Foundation
+import RawCore
 
 /// Measures the candidates of one shape and payload.
 ///
 ///     A warm, B warm, ..., A run 1, B run 1, ..., A run 2, B run 2, ...
 ///
-/// The machine drifts over seconds (clock, neighbours), and a ratio of two figures should not.
+/// The machine drifts over seconds (clock, neighbours), and a ratio of two figures should not. How fast the core was is
+/// measured before each run.
 func measure(_ candidates: [Candidate], runs: Int) -> [Row] {
   let trials = candidates.map { $0.make() }
   for trial in trials {
     _ = trial.run()
   }
   var figures: [[Double]] = candidates.map { _ in [] }
+  var additions = figures
   for _ in 0..<runs {
     for (index, trial) in trials.enumerated() {
+      additions[index].append(evb_eight_additions())
       figures[index].append(trial.run())
     }
   }
   for trial in trials {
     trial.end()
   }
-  return zip(candidates, figures).map { Row($0, $1) }
+  return candidates.indices.map { Row(candidates[$0], figures[$0], additions: additions[$0]) }
 }
 
 /// The candidates by shape, then payload, in the order of the shapes.

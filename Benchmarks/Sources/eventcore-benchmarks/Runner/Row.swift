@@ -11,8 +11,11 @@ struct Row: Codable {
   let min: Double
   let max: Double
   let runs: Int
+  /// What eight additions took right before each run, in nanoseconds, the median and the least: how fast the core was.
+  let additions: Double
+  let leastAdditions: Double
 
-  init(_ candidate: Candidate, _ figures: [Double]) {
+  init(_ candidate: Candidate, _ figures: [Double], additions: [Double]) {
     shape = candidate.shape.rawValue
     subject = candidate.subject.rawValue
     payloadBytes = candidate.payloadBytes
@@ -21,7 +24,17 @@ struct Row: Codable {
     min = figures.min() ?? 0
     max = figures.max() ?? 0
     runs = figures.count
+    self.additions = additions.median
+    leastAdditions = additions.min() ?? 0
   }
+
+  /// Whether the core was slower than it has been before a run of one of these rows: mostly since a program of somebody
+  /// else's used its other half.
+  func wasSlower(than rows: [Row]) -> Bool { additions > 1.25 * rows.leastAdditions }
+}
+
+extension [Row] {
+  var leastAdditions: Double { map(\.leastAdditions).min() ?? 0 }
 }
 
 extension [Double] {

@@ -24,6 +24,12 @@ func table(_ rows: [Row], _ machine: Machine) -> String {
     "* nothing crosses threads: notification-center and opencombine call their handlers on the",
     "  thread that sends; an actor runs on that of the task which awaits it, one event at a time.",
   ]
+  if rows.contains(where: { $0.wasSlower(than: rows) }) {
+    lines += [
+      "~ the core was slower: eight additions took up to \((rows.map(\.additions).max() ?? 0).figure) ns before the runs of a row,",
+      "  and \(rows.leastAdditions.figure) at best. Another program had a part of it, and the row's figures are too large.",
+    ]
+  }
   let bars = Bar.all.compactMap { $0.line(rows) }
   if !bars.isEmpty {
     lines += ["", "bar".padded(54) + "limit".padded(12) + "measured"]
@@ -44,6 +50,7 @@ private func line(_ row: Row, of rows: [Row]) -> String {
   return row.shape.padded(29) + "\(row.subject)\(staysOnThread ? " *" : "")".padded(21)
     + (isString ? "16 + String" : "\(row.payloadBytes)").padded(12) + row.median.figure.leading(11)
     + "\(row.min.figure) - \(row.max.figure)".leading(25) + ratio.leading(12) + "  \(row.unit)"
+    + (row.wasSlower(than: rows) ? " ~" : "")
 }
 
 extension String {
