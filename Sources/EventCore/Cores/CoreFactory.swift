@@ -86,7 +86,7 @@ struct CoreParts: Sendable {
 
   fileprivate static let locking = CoreParts(
     barrier: { false },
-    // An event lies in its receiver's lanes, which keep the length that they have grown to.
+    // An event lies in its receiver's lanes, which grow with the first backlog.
     reserve: { _ in },
     makeRouter: { LockingRouter($0) },
     makeMailbox: { LockingMailbox($1, $2, $3) },

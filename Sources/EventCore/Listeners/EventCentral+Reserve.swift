@@ -9,8 +9,9 @@ extension EventCentral {
   ///   receiver has handled comes back in groups, so add some 1,000 for each receiver.
   ///
   /// It lasts as long as the thread. An event of more than 32 bytes lies in a box, which the thread allocates at first.
-  /// On the locking core it does nothing: there events lie in the receiver's lanes, which grow with the first backlog
-  /// and keep their length.
+  /// On the locking core it does nothing: there events lie in the receiver's lanes, which grow with the first backlog.
+  /// What a lane has above 32 KiB it keeps for a second after the last backlog that needed it, and a listener's on a
+  /// queue or an actor until it runs dry.
   ///
   /// **Threads**: each that dispatches, before it must not wait. **Complexity**: O(events), as the allocator.
   public func reserve(_ events: Int) {

@@ -47,7 +47,8 @@ public final class EventCentral: EventListenable, Sendable {
   ///   - core: The implementation; both give the same guarantees.
   ///   - clock: What schedules, ages, deadlines and the time of a dispatch follow. The default is the system's
   ///     clock, that of `DispatchTime`. With another one, such as a ``ManualClock`` or a simulation's own, all times
-  ///     are those of ``now``; it need not tick steadily, but never goes back.
+  ///     are those of ``now``; it need not tick steadily, but never goes back. Dispatches read it, so that reading it
+  ///     must neither dispatch nor wait.
   ///   - timers: Who dispatches scheduled events.
   public convenience init<C: Clock<Duration>>(
     core: Core = .default, clock: C = SuspendingClock(), timers: Timers = .thread

@@ -196,7 +196,11 @@
 
     func depths() -> [Int] { laneCounts { evc_mailbox_depths(mailbox, $0) } }
 
-    func counts() -> (taken: UInt64, dropped: UInt64) { (statistics.taken, statistics.dropped) }
+    func counts() -> (taken: UInt64, dropped: UInt64) {
+      // Read once: both are of one moment.
+      let statistics = statistics
+      return (statistics.taken, statistics.dropped)
+    }
 
     var overflow: OverflowCounts { OverflowCounts(statistics) }
 

@@ -94,7 +94,11 @@
 
     var overflow: OverflowCounts { OverflowCounts(statistics) }
 
-    func counts() -> (taken: UInt64, dropped: UInt64) { (statistics.taken, statistics.dropped) }
+    func counts() -> (taken: UInt64, dropped: UInt64) {
+      // Read once: both are of one moment.
+      let statistics = statistics
+      return (statistics.taken, statistics.dropped)
+    }
 
     private var statistics: evc_mailbox_statistics {
       var statistics = evc_mailbox_statistics()

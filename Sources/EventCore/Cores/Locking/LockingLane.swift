@@ -38,6 +38,8 @@ struct LockingLane {
 
   @inline(__always)
   var isEmpty: Bool { begin == end }
+  /// The bytes of the records.
+  var used: Int { end - begin }
 
   /// The first usable byte. Most records have 64 bytes, so that each lies on one cache line.
   private var start: UnsafeMutableRawPointer {
@@ -74,7 +76,7 @@ struct LockingLane {
 
   @inline(never)
   private mutating func makeRoom(for bytes: Int, _ isStack: Bool) {
-    let used = end - begin
+    let used = used
     var from = begin
     // If more bytes are free in front of the records than the records have, they move there; else the block
     // grows.

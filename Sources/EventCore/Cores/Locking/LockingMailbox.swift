@@ -24,6 +24,9 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     var sinceLook = 0
     /// Whether the last look was into the shared mailbox, too.
     var looksAtShared = false
+    /// Whether a burst has waited in a lane since the mailbox ran dry the last time, and when the last burst was over.
+    var sawBurst = false
+    var quietSince: UInt64 = 0
   }
 
   let inbox: LockingInbox
@@ -108,6 +111,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
           wait()
         } else {
           // A worker that is polled.
+          trimAfterBurst(comesBack: true)
           return .dry
         }
       case .end:
@@ -230,6 +234,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     guard lane < Lane.count else {
       return hot.pointee.refuses || shared?.hot.pointee.refuses == true ? .end : .dry
     }
+    // Half of what is kept, since a lane grows to twice what waits.
+    if inbox.lanes[lane].pointee.used > Self.keptBytes / 2 { own.pointee.sawBurst = true }
     if self.shared != nil || inbox.bound?.displaces == true || LockingLane.isStack(lane) {
       return .event(inbox.takeEvent(into: &buffer.pointee))
     }
@@ -280,7 +286,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
 
   /// Has the next post wake the pump. False if there is something to do already.
   private func arm() -> Bool {
-    trim(to: Self.keptBytes)
+    // A loop runs its pump again and again. Others may never be run again.
+    trimAfterBurst(comesBack: sleeper.pump?.driver.isLoop == true)
     // Under the lock, so that a post either comes before and is seen, or finds it armed.
     return inbox.withLock {
       sleeper.withdraw()
@@ -292,23 +299,41 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
 
   /// Spins and sleeps, as the strategy says, until there is something to do.
   private func wait() {
-    if strategy.spinNanoseconds == nil { trim(to: Self.keptBytes) }
+    if strategy.spinNanoseconds == nil { trimAfterBurst(comesBack: true) }
     if spin() { return }
-    let deadline = monotonicNanoseconds() + Self.keptNanoseconds
+    var deadline: UInt64? = monotonicNanoseconds() + Self.keptNanoseconds
     inbox.mutex.lock()
     while !hasNews {
-      let hasMuch =
-        lanes.contains(over: Self.keptBytes) || inbox.lanes.contains(over: Self.keptBytes)
-        || shared?.lanes.contains(over: Self.keptBytes) == true
       sleeper.announce(toShared: own.pointee.looksAtShared)
-      let isInTime = sleeper.monitor.wait(until: hasMuch ? deadline : nil)
+      let isInTime = sleeper.monitor.wait(until: holdsMuch ? deadline : nil)
       sleeper.withdraw()
       guard !isInTime else { continue }
       inbox.mutex.unlock()
       trim(to: Self.keptBytes)
+      // Once: what is left is in use, and may be so for as long as this consumer sleeps.
+      deadline = nil
       inbox.mutex.lock()
     }
     inbox.mutex.unlock()
+  }
+
+  /// Whether a lane has more memory than an idle mailbox keeps. Locked.
+  private var holdsMuch: Bool {
+    lanes.contains(over: Self.keptBytes) || inbox.lanes.contains(over: Self.keptBytes)
+      || shared?.lanes.contains(over: Self.keptBytes) == true
+  }
+
+  /// Frees what a burst has left: at once, or, if the consumer comes back to see to it, when a second has passed
+  /// without another burst, so that a load of bursts allocates nothing once warm (D5).
+  private func trimAfterBurst(comesBack: Bool) {
+    guard inbox.withLock({ holdsMuch }) else { return }
+    if comesBack {
+      let now = monotonicNanoseconds()
+      if own.pointee.sawBurst { own.pointee.quietSince = now }
+      own.pointee.sawBurst = false
+      guard now - own.pointee.quietSince >= Self.keptNanoseconds else { return }
+    }
+    trim(to: Self.keptBytes)
   }
 
   /// Frees unused memory, but for `kept` bytes of each lane. A worker frees that of its shared mailbox, too.
@@ -325,6 +350,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     var turns = 0
     while !hasNews {
       turns += 1
+      if limit == nil, turns % 65_536 == 0 { trimAfterBurst(comesBack: true) }
       if strategy == .yield {
         yieldThread()
       } else if turns % 64 == 0, let limit, monotonicNanoseconds() - start >= limit {
