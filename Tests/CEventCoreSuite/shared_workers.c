@@ -294,15 +294,20 @@ static void wake(void *context)
 	(void)context;
 }
 
-/* A worker sleeps on its own: with a `wake` its thread would not be woken, not even by a cancel. */
+/*
+ * A worker sleeps on its own: with a `wake` its thread would not be woken, not even by a cancel. And a bound of its own
+ * mailbox is not left out without a word.
+ */
 static const char *no_wake(void)
 {
 	struct evc_mailbox_options options = { .size = sizeof(options), .wake = wake };
+	struct evc_mailbox_options bounded = { .size = sizeof(bounded), .capacity = 4 };
 	struct shared_receiver receiver;
 	struct evc_worker *worker = NULL;
 
 	EXPECT_NONE(shared_open(&receiver));
 	EXPECT_STATUS(evc_worker_create(receiver.mailbox, &options, &worker), EVC_INVALID_ARGUMENT);
+	EXPECT_STATUS(evc_worker_create(receiver.mailbox, &bounded, &worker), EVC_INVALID_ARGUMENT);
 	EXPECT(worker == NULL, "a worker was made");
 	evc_shared_mailbox_release(receiver.mailbox);
 	return NULL;

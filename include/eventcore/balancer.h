@@ -51,7 +51,8 @@ EVC_API uint64_t evc_load_promised(const struct evc_load *load);
 
 /**
  * Returns how many promised envelopes the receiver's bounded mailbox has refused, dropped or displaced, so that they
- * are never handled. 0 for unbounded ones. Threads: any. Progress: wait-free.
+ * are never handled. 0 for unbounded ones. Of a receiver that is a balancer itself, displaced events are not among
+ * them: they count in the load that it gave the mailbox. Threads: any. Progress: wait-free.
  */
 EVC_API uint64_t evc_load_lost(const struct evc_load *load);
 
@@ -61,7 +62,7 @@ EVC_API uint64_t evc_load_lost(const struct evc_load *load);
  * @return how many envelopes were promised in all. Once the receiver has handled that many, without
  *         `evc_load_lost`, none is on its way any more, and it can close without losing an event. If its mailbox is
  *         bounded, call `evc_mailbox_interrupt` after this, and compare in `control` too: what is lost later calls
- *         that again.
+ *         that again. A bounded shared mailbox calls nobody: compare from time to time.
  *
  * Threads: any, once for each load. Progress: wait-free.
  */

@@ -145,9 +145,10 @@ evc_shared_mailbox_add_conflated_subscription(struct evc_shared_mailbox *mailbox
  * order of the chain, with no other post between them. If the chain has several lanes, they become visible
  * lane by lane, the most urgent first.
  *
- * Threads: any. Progress: lock-free once warm; one system call if a worker sleeps and none is about to look.
- * Ownership: with EVC_OK the mailbox owns the chain; otherwise the caller still does. Errors: EVC_CLOSED;
- * EVC_OUT_OF_MEMORY (nothing was posted); EVC_INVALID_ARGUMENT for an empty chain.
+ * Threads: any. Progress: lock-free once warm; one system call if a worker sleeps and none is about to look. With
+ * EVC_OVERFLOW_BLOCK: blocking while the mailbox is full. Ownership: with EVC_OK the mailbox owns the chain; otherwise
+ * the caller still does. A bounded one that has room for a part does as `evc_mailbox_post`. Errors: EVC_CLOSED; EVC_FULL
+ * and EVC_OUT_OF_MEMORY if nothing was posted; EVC_INVALID_ARGUMENT for an empty chain.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 							     const struct evc_chain *chain);
@@ -199,8 +200,9 @@ EVC_API void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailb
 /**
  * Makes a worker, with a mailbox of its own.
  *
- * @param options of the worker's own mailbox and of its waiting, without `wake` and `polled`; `context` is also passed
- *         to `deliver`. NULL: the defaults
+ * @param options of the worker's own mailbox and of its waiting, without `wake`, `polled` and a `capacity`; `batches`
+ *         says nothing, since a worker takes one event at a time. `context` is also passed to `deliver`. NULL: the
+ *         defaults
  * @param out receives the worker
  *
  * Threads: any. Progress: blocking (a mutex, and the allocator). Ownership: the worker holds a reference of
@@ -214,8 +216,8 @@ EVC_API EVC_MUST_USE enum evc_status evc_worker_create(struct evc_shared_mailbox
 /**
  * Restricts the worker to its own mailbox until `evc_worker_admit`: for a worker that is not ready for shared
  * events yet. Meanwhile no post to the shared mailbox wakes it, and the close of the shared mailbox ends it
- * only after it is admitted; calls to its own mailbox take effect as usual. Applies to `evc_worker_run` and
- * `evc_thread_start_worker`, not to `evc_worker_take`.
+ * only after it is admitted; calls to its own mailbox take effect as usual. Applies to `evc_worker_run`,
+ * `evc_worker_poll` and `evc_thread_start_worker`, not to `evc_worker_take`.
  *
  * Threads: one, before the worker runs. Progress: wait-free.
  */

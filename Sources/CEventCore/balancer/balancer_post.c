@@ -71,12 +71,8 @@ static uint32_t promise(const struct evc_snapshot *receivers, uint32_t index, ui
 /* Ends a chain that a full receiver has refused. The dispatch learns it as from that receiver. */
 static void refuse(struct evc_thread_record *record, const struct evc_chain *chain)
 {
-	struct evc_overflow_counts counts = record->overflow;
-
-	counts.refused += chain->count;
-	/* User code, whose own dispatches are not counted here. */
+	record->overflow.refused += chain->count;
 	evc_chain_end(chain);
-	record->overflow = counts;
 }
 
 /* Posts a chain to a receiver to which it is promised. EVC_OK: it has gone, as far as an overflow policy let it. */
@@ -173,7 +169,7 @@ static bool place_one(struct evc_balancer *balancer, const struct evc_snapshot *
 
 /*
  * Posts a chain. What no receiver accepts stays in `rest`, addressed to the balancer. As long as nothing was accepted
- * (`*any`), that is the whole chain, unchanged: its first envelope goes first, and if nobody accepts that, all of
+ * (`*any`), that is the whole chain, in its order: its first envelope goes first, and if nobody accepts that, all of
  * these receivers have closed, which is final.
  */
 static void place_many(struct evc_balancer *balancer, const struct evc_snapshot *receivers, struct evc_chain *rest,

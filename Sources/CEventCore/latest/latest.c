@@ -142,26 +142,21 @@ static void post_token(struct evc_latest *latest, struct evc_cell *cell, unsigne
 /* Ends a superseded envelope. This thread takes its slot next again, whichever segment it is from. */
 static inline void supersede(struct evc_envelope *envelope)
 {
-	struct evc_thread_record *record = evc_thread_record_current;
-	struct evc_overflow_counts counts;
+	struct evc_subscription *subscription = envelope->subscription;
+	struct evc_thread_record *record;
 
-	if (evc_unlikely(record == NULL)) {
+	if (evc_unlikely((envelope->flags & ~EVC_ENVELOPE_PROMISED) != 0)) {
 		evc_envelope_release(envelope, false);
 		return;
 	}
-	/* What follows is user code, whose own dispatches do not belong to this one. */
-	counts = record->overflow;
-	if (evc_likely((envelope->flags & ~EVC_ENVELOPE_PROMISED) == 0)) {
-		struct evc_subscription *subscription = envelope->subscription;
-
-		/* It may dispatch: the slot must not be free before it returns. */
-		if (subscription->drop != NULL)
-			subscription->drop(subscription->context, envelope->bytes);
+	/* It may dispatch: the slot must not be free before it returns. It may also end the thread's record. */
+	if (subscription->drop != NULL)
+		subscription->drop(subscription->context, envelope->bytes);
+	record = evc_thread_record_current;
+	if (evc_likely(record != NULL))
 		evc_envelope_keep(record, envelope);
-	} else {
-		evc_envelope_release(envelope, false);
-	}
-	record->overflow = counts;
+	else
+		evc_pool_give(envelope);
 }
 
 /* P1 and P2. Returns the superseded envelope, if any. */

@@ -16,22 +16,21 @@ void evc_bound_count_refused(struct evc_bound *bound, uint32_t events)
 static void drop(struct evc_bound *bound, struct evc_envelope *envelope, bool is_new)
 {
 	struct evc_thread_record *record = evc_thread_record_current;
-	struct evc_overflow_counts counts = record != NULL ? record->overflow : (struct evc_overflow_counts){ 0 };
 	/* It lives as long as the mailbox. */
 	struct evc_subscription *subscription = envelope->subscription;
 	bool was_promised = !is_new && (envelope->flags & EVC_ENVELOPE_PROMISED);
 
 	atomic_fetch_add_explicit(&bound->overflowed, 1, memory_order_relaxed);
-	/* User code, whose own dispatches are not counted here. */
+	/*
+	 * A thread that has never dispatched has nobody to report to. Before the user's code, which may end the record; what
+	 * it dispatches is not counted here.
+	 */
+	if (record != NULL)
+		*(is_new ? &record->overflow.dropped : &record->overflow.displaced) += 1;
 	evc_envelope_release(envelope, false);
 	if (was_promised)
 		/* Relaxed: as in did_displace. */
 		atomic_load_explicit(&subscription->did_displace, memory_order_relaxed)(subscription);
-	/* A thread that has never dispatched has nobody to report to. */
-	if (record == NULL)
-		return;
-	record->overflow = counts;
-	*(is_new ? &record->overflow.dropped : &record->overflow.displaced) += 1;
 }
 
 enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, uint64_t *end,
@@ -62,15 +61,13 @@ enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope 
 static void refuse_rest(struct evc_bound *bound, struct evc_envelope *envelope, uint32_t count)
 {
 	struct evc_thread_record *record = evc_thread_record_current;
-	struct evc_overflow_counts counts = record != NULL ? record->overflow : (struct evc_overflow_counts){ 0 };
 	struct evc_chain rest = { envelope, NULL, count, 0 };
 
 	evc_bound_count_refused(bound, count);
+	/* As in drop. */
+	if (record != NULL)
+		record->overflow.refused += count;
 	evc_chain_end(&rest);
-	if (record == NULL)
-		return;
-	record->overflow = counts;
-	record->overflow.refused += count;
 }
 
 /* Posts the first `count` envelopes, which have places, and returns the one behind them by `*next`. */

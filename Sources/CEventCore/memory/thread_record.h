@@ -48,7 +48,8 @@ struct evc_spares {
 
 /*
  * What overflow policies did with events of this thread's posts, which their sinks have ended: a dispatch looks
- * what was added by each of its posts.
+ * what was added by each of its posts. Whoever posts puts back what it found, since its post may lie inside of
+ * another one: in user code that the other runs.
  */
 struct evc_overflow_counts {
 	uint32_t refused, dropped, displaced;

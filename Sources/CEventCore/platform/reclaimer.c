@@ -320,9 +320,12 @@ static __attribute__((noinline, cold)) bool start(void)
 static void tell(bool is_news)
 {
 	/* Acquire, pairs with start. */
-	if (evc_unlikely(!atomic_load_explicit(&is_running, memory_order_acquire)) &&
-	    (!atomic_load_explicit(&is_wanted, memory_order_relaxed) || !start()))
-		return;
+	if (evc_unlikely(!atomic_load_explicit(&is_running, memory_order_acquire))) {
+		/* Pairs with evc_reclaimer_start: this sees that the thread is wanted, or that one what there is to do. */
+		atomic_thread_fence(memory_order_seq_cst);
+		if (!atomic_load_explicit(&is_wanted, memory_order_relaxed) || !start())
+			return;
+	}
 	if (is_news)
 		(void)evc_parker_wake(&parker);
 }
@@ -369,6 +372,8 @@ void evc_reclaimer_start(void)
 	if (atomic_load_explicit(&is_wanted, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&is_wanted, true, memory_order_relaxed);
+	/* Pairs with tell. */
+	atomic_thread_fence(memory_order_seq_cst);
 	if (is_any_retired() || atomic_load_explicit(&call_at, memory_order_relaxed) != 0)
 		tell(true);
 }

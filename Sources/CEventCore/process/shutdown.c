@@ -30,7 +30,7 @@ enum evc_status evc_unregister_thread(void)
 {
 	const struct evc_thread_record *record = evc_thread_record_current;
 
-	/* Nothing is given up before all have agreed. The record last: a `release` of the trees' may use it. */
+	/* The record last: a `release` of the trees' may use it, and may leave a dispatch open, which keeps it. */
 	if (evc_consumed_current != NULL || evc_shared_consumed != NULL || evc_domain_is_reclaiming() ||
 	    evc_scheduler_is_thread() || (record != NULL && record->pins != 0) || !evc_tree_thread_leaves() ||
 	    !evc_thread_record_detach())

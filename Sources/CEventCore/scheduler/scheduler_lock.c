@@ -40,7 +40,7 @@ static uint32_t apply_added(struct evc_scheduler *scheduler)
 	struct evc_timer *timer;
 	uint32_t applied = 0;
 
-	/* Acquire: pairs with the push in evc_scheduler_add: the timers' fields. The load before it is R4. */
+	/* Acquire: pairs with `publish`: the timers' fields. The load before it is R4. */
 	timer = reversed(
 		atomic_exchange_explicit(&scheduler->added, NULL, memory_order_acquire));
 	while (timer != NULL) {
@@ -88,7 +88,7 @@ void evc_scheduler_apply(struct evc_scheduler *scheduler)
 	 * The relaxed load saves an exchange; a timer that comes later waits for the next time.
 	 */
 	if (atomic_load_explicit(&scheduler->cancelled, memory_order_relaxed) != NULL)
-		/* Acquire: pairs with the push in evc_scheduler_cancel. */
+		/* Acquire: pairs with `discard`. */
 		timer = atomic_exchange_explicit(&scheduler->cancelled, NULL, memory_order_acquire);
 	/* R4: sequentially consistent. */
 	if (atomic_load_explicit(&scheduler->added, memory_order_seq_cst) != NULL)

@@ -54,8 +54,8 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 		return EVC_INVALID_ARGUMENT;
 	if (status != EVC_OK)
 		return status;
-	/* It waits for both mailboxes, and sleeps then, where a `wake` would leave it. */
-	if (own.polled || own.wake != NULL)
+	/* It waits for both mailboxes, and sleeps then, where a `wake` would leave it. Its own gets few events. */
+	if (own.polled || own.wake != NULL || own.capacity != 0)
 		return EVC_INVALID_ARGUMENT;
 	worker = evc_allocate(sizeof(*worker), _Alignof(struct evc_worker));
 	if (worker == NULL)
@@ -64,10 +64,9 @@ enum evc_status evc_worker_create(struct evc_shared_mailbox *shared,
 		.shared = shared,
 		.context = own.context,
 	};
-	/* It delivers by itself, and its own mailbox gets few events. */
+	/* It delivers by itself. */
 	own.size = sizeof(own);
 	own.batches = false;
-	own.capacity = 0;
 	status = EVC_NOT_PERMITTED;
 	if (join(shared, worker)) {
 		status = evc_mailbox_create(&own, &worker->mailbox);

@@ -151,6 +151,12 @@ SCENARIO(latest_statistics_of_closed)
 	check_statistics(true, EVC_LANE_QUEUE_NORMAL, EVC_LANE_STACK_HIGH);
 }
 
+static void *post_another(void *unused)
+{
+	(void)post(router, EVENTS - 1, EVC_LANE_QUEUE_NORMAL);
+	return unused;
+}
+
 static void *take_first(void *unused)
 {
 	(void)take_one(mailbox);
@@ -173,6 +179,33 @@ SCENARIO(latest_superseded_not_twice)
 	while (take_one(mailbox) >= 0)
 		;
 	tear_down();
+}
+
+/* The same for each way that a count takes: to the subscription by a take, and to its cell when the slot is full. */
+static void read_while_it_moves(uint32_t posts, void *(*move)(void *), void *context, uint32_t most)
+{
+	pthread_t thread;
+
+	set_up(EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL);
+	for (uint32_t i = 0; i < posts; i++)
+		CHECK(post(router, i, EVC_LANE_QUEUE_NORMAL) == 1);
+	thread = explorer_start(move, context);
+	CHECK(evc_latest_subscription_superseded(subscription) <= most);
+	explorer_join(thread);
+	while (take_one(mailbox) >= 0)
+		;
+	tear_down();
+}
+
+SCENARIO(latest_superseded_taken)
+{
+	read_while_it_moves(2, take_first, NULL, 1);
+}
+
+SCENARIO(latest_superseded_carried)
+{
+	/* The slot counts to three. */
+	read_while_it_moves(4, post_another, NULL, 4);
 }
 
 /* Two producers at once: the last of one of them is handled last. */
@@ -222,6 +255,21 @@ static void *make_first(void *context)
 
 	CHECK(evc_mailbox_add_latest_subscription(mailbox, &options, context) == EVC_OK);
 	return NULL;
+}
+
+/* The first one is made while depths alone are read. */
+SCENARIO(latest_first_depths)
+{
+	uint64_t depths[EVC_LANE_COUNT];
+	pthread_t thread;
+
+	router = make_router();
+	mailbox = make_mailbox(NULL);
+	thread = explorer_start(make_first, &subscription);
+	evc_mailbox_depths(mailbox, depths);
+	explorer_join(thread);
+	subscribe(router, subscription);
+	let_go();
 }
 
 SCENARIO(latest_first_two)

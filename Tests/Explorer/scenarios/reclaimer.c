@@ -158,6 +158,20 @@ SCENARIO(reclaimer_calls_later)
 	CHECK(calls == 1);
 }
 
+/* Something is retired while the program first says that it wants the thread. */
+SCENARIO(reclaimer_wanted)
+{
+	struct item *item = make(0);
+	pthread_t thread;
+
+	(void)evc_domain_stop();
+	thread = explorer_start(retire_one, item);
+	evc_reclaimer_start();
+	explorer_join(thread);
+	explorer_settle();
+	check_reclaimed(0);
+}
+
 static void *drive(void *budget)
 {
 	/* Refused while the callback thread has the turn. What a budget leaves is the next turn's. */
