@@ -95,7 +95,8 @@ uint32_t evc_bound_admit_by_look(struct evc_bound *bound, uint32_t events)
 	uint64_t taken, in_use, mark;
 
 	do {
-		taken = bound->ops->taken(bound->owner);
+		/* seq_cst: B2 of a shared mailbox. */
+		taken = atomic_load_explicit(&bound->taken, memory_order_seq_cst);
 		/* Taken meanwhile, so that `admitted` has changed too, and the compare-and-swap will fail. */
 		in_use = admitted > taken ? admitted - taken : 0;
 		if (in_use >= bound->capacity)
@@ -112,8 +113,8 @@ uint32_t evc_bound_admit_by_look(struct evc_bound *bound, uint32_t events)
 
 uint64_t evc_bound_free(struct evc_bound *bound)
 {
-	/* In this order, so that the difference is not below 0. */
-	uint64_t taken = bound->ops->taken(bound->owner);
+	/* Acquire: in this order, so that the difference is not below 0. */
+	uint64_t taken = atomic_load_explicit(&bound->taken, memory_order_acquire);
 	uint64_t in_use = atomic_load_explicit(&bound->admitted, memory_order_relaxed) - taken;
 
 	return in_use < bound->capacity ? bound->capacity - in_use : 0;
@@ -152,11 +153,6 @@ void evc_bound_unblock(struct evc_bound *bound, uint64_t places)
 	if (!evc_bound_has_places(bound, places))
 		return;
 	bound->ops->clear(bound->owner);
-	evc_event_count_advance(&bound->rounds);
-}
-
-void evc_bound_end_waits(struct evc_bound *bound)
-{
 	evc_event_count_advance(&bound->rounds);
 }
 

@@ -5,13 +5,13 @@
  * of the mailbox: the sink of a bounded mailbox has functions of its own (mailbox_bounded.c), which admit an event
  * and then post it as any other. An unbounded mailbox has nothing of this.
  *
- * `admitted` counts the places that were ever given to events, and the mailbox counts the events that were taken,
- * as it does without a bound. The difference is how many places are in use. Both only grow, but for posts that fail.
+ * `admitted` counts the places that were ever given to events, and `taken` the events that had a place and were taken.
+ * The difference is how many places are in use. Both only grow, but for posts that fail.
  *
  *   producer                                        consumer
- *   A1 load admitted                   relaxed      T1 take an envelope, and count it     relaxed store
+ *   A1 load admitted                   relaxed      T1 take an envelope, add 1 to taken   relaxed store
  *   A2 if A1 + n is beyond `limit`:                 T2 load signal                        relaxed
- *      read what was taken             acquire
+ *      load taken                      seq_cst
  *      beyond taken + capacity: full
  *   A3 CAS admitted: A1 → A1 + n       relaxed
  *   A4 post
@@ -22,9 +22,8 @@
  *
  * Claim 1: at no time are more than `capacity` places in use. A3 succeeds only if `admitted` is what A1 loaded; then
  * A1 + n is at most `limit`, or at most what A2 found taken plus the capacity.
- * Claim 2: who is told "full" found no place at the moment of A2: `admitted` was at least A1 then. A token of a
- * latest-only subscription has no place but is counted by `left`; it is subtracted before it is counted, so that
- * between these two steps of the consumer one place too few may be seen, and never one too many.
+ * Claim 2: who is told "full" found no place at the moment of A2: `admitted` was at least A1 then. Tokens of latest-only
+ * subscriptions have no place, and do not count. What an ended mailbox drops does not count either: its posts are refused.
  * Claim 3: the mark is exact while one thread posts at a time: an admission that leads beyond it goes by A2.
  * With several, each of them sees at least the events that were waiting when it read `taken`.
  *
@@ -72,8 +71,6 @@
 
 /* What a bound does to its mailbox, of either kind. */
 struct evc_bound_ops {
-	/* How many events were taken that had a place; not more than there are. */
-	uint64_t (*taken)(void *owner);
 	/* B1, and C1. */
 	void (*raise)(void *owner);
 	void (*clear)(void *owner);
@@ -104,6 +101,9 @@ struct evc_bound {
 	/* Written by producers at each admission, and `limit` when it is reached. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t admitted;
 	_Atomic uint64_t limit;
+
+	/* Written by the consumers at each take. */
+	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t taken;
 
 	/* Written on overflow. Relaxed: statistics; but `high_water` is part of `limit`. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t high_water;
@@ -142,6 +142,13 @@ static inline uint32_t evc_bound_admit(struct evc_bound *bound, uint32_t events)
 	return events;
 }
 
+/* T1 of a mailbox with one consumer. Relaxed: nobody else writes it; evc_mailbox_order_taken orders it. */
+static inline void evc_bound_count_taken(struct evc_bound *bound)
+{
+	atomic_store_explicit(&bound->taken, atomic_load_explicit(&bound->taken, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
 /* How many places are free. Any thread; exact while nothing is admitted or taken. */
 uint64_t evc_bound_free(struct evc_bound *bound);
 
@@ -161,8 +168,6 @@ static inline bool evc_bound_has_places(struct evc_bound *bound, uint64_t places
 
 /* C1 and C2, if `places` are free, or half of all. BLOCKED stays up if not. The consumer. */
 void evc_bound_unblock(struct evc_bound *bound, uint64_t places);
-/* Wakes all producers, since the mailbox has closed. Any thread. */
-void evc_bound_end_waits(struct evc_bound *bound);
 /* Frees places that events were given and do not come to use. The producer. */
 void evc_bound_give_back(struct evc_bound *bound, uint32_t places);
 

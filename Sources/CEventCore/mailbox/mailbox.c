@@ -169,9 +169,7 @@ enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 
 static bool is_closed(struct evc_sink *sink)
 {
-	/* Relaxed: as in evc_mailbox_post. */
-	return atomic_load_explicit(&mailbox_of(sink)->attention, memory_order_relaxed) &
-	       EVC_ATTENTION_CLOSED;
+	return evc_mailbox_is_closed(mailbox_of(sink));
 }
 
 static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)

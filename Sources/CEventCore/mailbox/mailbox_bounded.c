@@ -7,28 +7,6 @@
 #include "mailbox/mailbox_own.h"
 #include "memory/spares.h"
 
-/*
- * A lower bound: exempt events that are taken between the loads make it too low, never too high, and 0 at least. So a
- * look is repeated a few times if any were; what is left makes a post find the mailbox full a moment too long.
- */
-static uint64_t taken(void *owner)
-{
-	struct evc_mailbox *mailbox = owner;
-	uint64_t sum, before, exempt = atomic_load_explicit(&mailbox->exempt, memory_order_relaxed);
-
-	for (unsigned looks = 0; looks < 4; looks++) {
-		before = exempt;
-		sum = 0;
-		/* Acquire, pairs with evc_mailbox_count_taken: what is exempt among these is seen below. */
-		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
-			sum += atomic_load_explicit(&mailbox->left[lane], memory_order_acquire);
-		exempt = atomic_load_explicit(&mailbox->exempt, memory_order_relaxed);
-		if (exempt == before)
-			break;
-	}
-	return sum > exempt ? sum - exempt : 0;
-}
-
 /* B1. Wakes nobody: if B2 finds the mailbox full, its consumer has something to do. */
 static void raise_blocked(void *owner)
 {
@@ -49,9 +27,8 @@ static void clear_blocked(void *owner)
 
 static bool is_closed(void *owner)
 {
-	/* Relaxed: as in mailbox_post.c; in evc_bound_wait B0 has acquired it. */
-	return atomic_load_explicit(&((struct evc_mailbox *)owner)->attention, memory_order_relaxed) &
-	       EVC_ATTENTION_CLOSED;
+	/* In evc_bound_wait B0 has acquired it. */
+	return evc_mailbox_is_closed(owner);
 }
 
 static bool is_consumer(void *owner)
@@ -89,7 +66,7 @@ static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *en
 {
 	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
 
-	if (evc_unlikely(is_closed(mailbox)))
+	if (evc_unlikely(evc_mailbox_is_closed(mailbox)))
 		return EVC_CLOSED;
 	if (evc_unlikely(evc_bound_admit(mailbox->bound, 1) == 0)) {
 		bool is_admitted;
@@ -167,8 +144,7 @@ static void release_unbounded(struct evc_sink *sink)
 
 bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbox_options *options)
 {
-	static const struct evc_bound_ops ops = { taken,	   raise_blocked, clear_blocked, is_closed,
-						  is_consumer, post,	      tell };
+	static const struct evc_bound_ops ops = { raise_blocked, clear_blocked, is_closed, is_consumer, post, tell };
 
 	if (options->capacity == 0)
 		return true;
@@ -203,6 +179,8 @@ struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, 
 	 */
 	atomic_fetch_add_explicit(&mailbox->left[envelope->lane], 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&mailbox->lists[envelope->lane].drained, 1, memory_order_release);
+	/* T1. */
+	atomic_fetch_add_explicit(&mailbox->bound->taken, 1, memory_order_relaxed);
 	return envelope;
 }
 #endif

@@ -25,7 +25,7 @@ static void close_with(struct evc_mailbox *mailbox, uint32_t signal)
 	if (attention & EVC_ATTENTION_SLEEP)
 		evc_mailbox_wake_consumer(mailbox);
 	if (mailbox->bound != NULL)
-		evc_bound_end_waits(mailbox->bound);
+		evc_event_count_advance(&mailbox->bound->rounds);
 }
 
 void evc_mailbox_close(struct evc_mailbox *mailbox)
@@ -53,7 +53,6 @@ static void drop(struct evc_mailbox *mailbox, struct evc_envelope *envelope,
 	unsigned lane = envelope->lane;
 	uint64_t left = 1, dropped = 1;
 
-	/* Not counted in `exempt`: what is admitted from now on is dropped. */
 	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_TOKEN)) {
 		dropped = evc_latest_drop(envelope, cache);
 	} else {

@@ -16,13 +16,6 @@ static inline struct evc_mailbox *mailbox_of(struct evc_consumed *consumed)
 	return evc_container_of(consumed, struct evc_mailbox, own);
 }
 
-static inline bool inbox_is_empty(struct evc_mailbox *mailbox, unsigned lane)
-{
-	/* Relaxed: by coherence not older than what happened before; nothing is read through it. */
-	return evc_head_envelope(atomic_load_explicit(evc_mailbox_head(mailbox, lane),
-						      memory_order_relaxed)) == NULL;
-}
-
 /* Counts events as posted and drained, and wakes the consumer of an armed mailbox: the loop itself. */
 static inline void did_append(struct evc_mailbox *mailbox, unsigned lane, uint32_t events)
 {
@@ -44,7 +37,7 @@ bool evc_mailbox_append(struct evc_mailbox *mailbox, unsigned lane, struct evc_e
 
 	/* A place that is being written has to stay the end of its list, if it is in one. */
 	if (lane < mailbox->relied || (mailbox->sorting >> lane & 1u) || evc_consumed_is_writing(&mailbox->own) ||
-	    !inbox_is_empty(mailbox, lane))
+	    !evc_mailbox_inbox_is_empty(mailbox, lane, memory_order_relaxed))
 		return false;
 	list = &mailbox->lists[lane];
 	if (lane < EVC_LANE_FIRST_QUEUE) {
@@ -136,7 +129,7 @@ static void *begin(struct evc_consumed *own, const struct evc_consumed_kind *kin
 		return NULL;
 	/* What is in a list was admitted to it: the lane is neither before `relied` nor being sorted. */
 	if (!mailbox->sink.takes_batches || !((mailbox->occupied & EVC_QUEUES) >> lane & 1u) ||
-	    !inbox_is_empty(mailbox, lane))
+	    !evc_mailbox_inbox_is_empty(mailbox, lane, memory_order_relaxed))
 		return NULL;
 	last = mailbox->lists[lane].last;
 	if (last->subscription != subscription || last->generation != generation || last->time != 0 ||
@@ -205,9 +198,7 @@ static uint32_t commit(struct evc_consumed *own)
 	struct evc_mailbox *mailbox = mailbox_of(own);
 	struct evc_batch *batch = own->batch;
 
-	/* Relaxed: as for every post. */
-	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
-			 EVC_ATTENTION_CLOSED))
+	if (evc_unlikely(evc_mailbox_is_closed(mailbox)))
 		return refuse(own);
 	if (own->is_first) {
 		post_first(own);

@@ -76,12 +76,6 @@ __attribute__((noinline)) void evc_mailbox_push_chain(struct evc_mailbox *mailbo
 	}
 }
 
-static inline bool is_closed(struct evc_mailbox *mailbox)
-{
-	/* Relaxed: a post that misses a simultaneous close counts as earlier. */
-	return atomic_load_explicit(&mailbox->attention, memory_order_relaxed) & EVC_ATTENTION_CLOSED;
-}
-
 enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
@@ -89,7 +83,7 @@ enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain
 
 	if (evc_unlikely(first == NULL))
 		return EVC_INVALID_ARGUMENT;
-	if (evc_unlikely(is_closed(mailbox)))
+	if (evc_unlikely(evc_mailbox_is_closed(mailbox)))
 		return EVC_CLOSED;
 	if (evc_likely(first == chain->last))
 		evc_mailbox_post_one(mailbox, first->lane, first, first->events);
@@ -115,7 +109,7 @@ enum evc_status evc_mailbox_try_accept(struct evc_sink *sink, const struct evc_c
 
 	if (first == NULL)
 		return EVC_INVALID_ARGUMENT;
-	if (is_closed(mailbox))
+	if (evc_mailbox_is_closed(mailbox))
 		return EVC_CLOSED;
 	/* Through the inbox also on the consumer's own thread: to append may mean to make a batch. */
 	if (first == chain->last)
@@ -136,7 +130,7 @@ enum evc_status evc_mailbox_accept_one(struct evc_sink *sink, struct evc_envelop
 {
 	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
 
-	if (evc_unlikely(is_closed(mailbox)))
+	if (evc_unlikely(evc_mailbox_is_closed(mailbox)))
 		return EVC_CLOSED;
 	/* 1 event, by the contract of accept_one. Not read from the envelope, whose line was just written. */
 	evc_mailbox_post_one(mailbox, envelope->lane, envelope, 1);

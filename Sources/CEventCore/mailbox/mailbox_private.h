@@ -186,8 +186,6 @@ struct evc_mailbox {
 	/* From here on relaxed, read by any thread: statistics. Dropped events; tokens that stood for no event. */
 	_Atomic uint64_t dropped;
 	_Atomic uint64_t empty;
-	/* How many of `left` were without a place: tokens, and exempt. Written before `left` is. */
-	_Atomic uint64_t exempt;
 	/* Events that left each lane. */
 	_Atomic uint64_t left[EVC_LANE_COUNT];
 	/*
@@ -215,12 +213,23 @@ static inline struct evc_envelope *evc_head_envelope(uintptr_t head)
 	return (struct evc_envelope *)(head & ~EVC_HEAD_COUNT);
 }
 
+/* True if the mailbox refuses posts. Relaxed: a post that misses a simultaneous close counts as earlier. */
+static inline bool evc_mailbox_is_closed(struct evc_mailbox *mailbox)
+{
+	return atomic_load_explicit(&mailbox->attention, memory_order_relaxed) & EVC_ATTENTION_CLOSED;
+}
+
+/* True if nothing is in this lane's inbox. */
+static inline bool evc_mailbox_inbox_is_empty(struct evc_mailbox *mailbox, unsigned lane, memory_order order)
+{
+	return evc_head_envelope(atomic_load_explicit(evc_mailbox_head(mailbox, lane), order)) == NULL;
+}
+
 /* True if the first envelope of this lane's list is the lane's next one. Consumer only. */
 static inline bool evc_mailbox_first_is_next(struct evc_mailbox *mailbox, unsigned lane)
 {
 	/* Relaxed: what this thread knows of is seen by coherence. What comes to a queue is never the next. */
-	return lane >= EVC_LANE_FIRST_QUEUE ||
-	       evc_head_envelope(atomic_load_explicit(evc_mailbox_head(mailbox, lane), memory_order_relaxed)) == NULL;
+	return lane >= EVC_LANE_FIRST_QUEUE || evc_mailbox_inbox_is_empty(mailbox, lane, memory_order_relaxed);
 }
 
 /* mailbox_post.c: the sink's functions. */
@@ -430,13 +439,8 @@ static inline void evc_mailbox_count_left(struct evc_mailbox *mailbox, unsigned 
 static inline void evc_mailbox_count_taken(struct evc_mailbox *mailbox, unsigned lane,
 					   const struct evc_envelope *envelope)
 {
-	if (evc_unlikely(envelope->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_EXEMPT))) {
-		atomic_store_explicit(&mailbox->exempt,
-				      atomic_load_explicit(&mailbox->exempt, memory_order_relaxed) + 1,
-				      memory_order_relaxed);
-		/* Pairs with the acquire of `taken` (mailbox_bounded.c): whoever sees `left` sees this. */
-		atomic_thread_fence(memory_order_release);
-	}
+	if (evc_unlikely(mailbox->bound != NULL) && !(envelope->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_EXEMPT)))
+		evc_bound_count_taken(mailbox->bound);
 	evc_mailbox_count_left(mailbox, lane, 1);
 }
 

@@ -16,16 +16,11 @@
 #define PACE_THICK 8u
 #define PACE_THIN 16u
 
-static uintptr_t head_of(struct evc_mailbox *mailbox, unsigned lane, memory_order order)
-{
-	return atomic_load_explicit(evc_mailbox_head(mailbox, lane), order);
-}
-
 /* The first lane from `from` on, before `limit`, whose inbox is not empty; `limit` if all are empty. */
 static unsigned first_posted(struct evc_mailbox *mailbox, unsigned from, unsigned limit,
 			     memory_order order)
 {
-	while (from < limit && evc_head_envelope(head_of(mailbox, from, order)) == NULL)
+	while (from < limit && evc_mailbox_inbox_is_empty(mailbox, from, order))
 		from++;
 	return from;
 }

@@ -64,11 +64,6 @@ static uint64_t grace(void)
 	return n > 1 ? GRACE_NS : 0;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Sleeps until woken or the time limit has passed. True if there is news. */
 static bool sleep_once(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t limit)
 {
@@ -128,7 +123,7 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 		flush_returns(mailbox);
 		return spin(waiter, timeout, strategy == EVC_WAIT_SPIN, strategy == EVC_WAIT_YIELD);
 	case EVC_WAIT_SPIN_THEN_PARK:
-		if (spin(waiter, less(mailbox->options.spin_ns, timeout), EVC_PAUSES, false))
+		if (spin(waiter, evc_sooner(mailbox->options.spin_ns, timeout), EVC_PAUSES, false))
 			return true;
 		break;
 	case EVC_WAIT_PARK:
@@ -140,7 +135,7 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 		 */
 		sched_yield();
 		if (waiter->has_news(waiter->context) ||
-		    spin(waiter, less(grace(), timeout), EVC_PAUSES, false)) {
+		    spin(waiter, evc_sooner(grace(), timeout), EVC_PAUSES, false)) {
 			mailbox->grace_left = GRACE_TRIES;
 			return true;
 		}

@@ -7,11 +7,6 @@
 
 #include "platform/clock.h"
 
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static bool next_by_callers_clock(struct evc_stretch *stretch)
 {
 	if (stretch->clock->now(stretch->clock->context) >= stretch->deadline)
@@ -33,7 +28,7 @@ bool evc_stretch_next(struct evc_stretch *stretch)
 	if (now >= stretch->deadline)
 		return false;
 	rest = stretch->deadline - now;
-	span = lesser(rest, EVC_LOOK_NS);
+	span = evc_sooner(rest, EVC_LOOK_NS);
 	/* The clock's ticks may be coarse: one nanosecond more, against a division by zero. */
 	took = now - stretch->began + 1;
 	/* Short handlers pay for no division. */
@@ -41,9 +36,9 @@ bool evc_stretch_next(struct evc_stretch *stretch)
 		events = span * stretch->length / took;
 	if (evc_unlikely(took >> EVC_STRETCH_SLOW != 0))
 		stretch->known = now;
-	most = lesser(rest >> EVC_STRETCH_SLOW, EVC_STRETCH_MOST);
-	events = lesser(events, most > EVC_STRETCH_NEAR ? most : EVC_STRETCH_NEAR);
-	events = lesser(events > 0 ? events : 1, stretch->behind);
+	most = evc_sooner(rest >> EVC_STRETCH_SLOW, EVC_STRETCH_MOST);
+	events = evc_sooner(events, most > EVC_STRETCH_NEAR ? most : EVC_STRETCH_NEAR);
+	events = evc_sooner(events > 0 ? events : 1, stretch->behind);
 	stretch->length = stretch->left = events;
 	stretch->behind -= events;
 	stretch->began = now;

@@ -6,6 +6,11 @@
 
 #include "eventcore/base.h"
 
+static inline uint64_t evc_sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* The time `timeout` nanoseconds from now; EVC_FOREVER if the clock cannot represent it. */
 static inline uint64_t evc_clock_after(uint64_t timeout)
 {

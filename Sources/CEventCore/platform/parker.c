@@ -121,21 +121,15 @@ enum evc_status evc_parker_wait(struct evc_parker *parker, uint32_t ticket, uint
 						     memory_order_acquire, memory_order_acquire))
 		return EVC_OK;
 	for (;;) {
-		uint64_t now;
-
 		/* S4. */
 		parker->ops->wait(parker->state, (const uint32_t *)(const void *)&parker->word,
 				  ticket | 1u, timeout);
 		/* Relaxed: S5 looks again. */
 		if (atomic_load_explicit(&parker->word, memory_order_relaxed) != (ticket | 1u))
 			break;
-		if (end == EVC_FOREVER)
+		timeout = evc_clock_left(end);
+		if (timeout != 0)
 			continue;
-		now = evc_clock_now();
-		if (now < end) {
-			timeout = end - now;
-			continue;
-		}
 		expected = ticket | 1u;
 		/* Withdraws bit 0, unless a wake-up is on its way. Relaxed: in that case S5 looks again. */
 		if (atomic_compare_exchange_strong_explicit(&parker->word, &expected, ticket,

@@ -175,12 +175,9 @@ static void end_turn(void)
 static uint64_t until_call(void)
 {
 	/* Relaxed: looked at again below. */
-	uint64_t when = atomic_load_explicit(&call_at, memory_order_relaxed), now;
+	uint64_t when = atomic_load_explicit(&call_at, memory_order_relaxed);
 
-	if (when == 0)
-		return EVC_FOREVER;
-	now = evc_clock_now();
-	return when > now ? when - now : 0;
+	return when == 0 ? EVC_FOREVER : evc_clock_left(when);
 }
 
 /* Makes the scheduled call if it is due, under `turn`, for the sake of fork. */

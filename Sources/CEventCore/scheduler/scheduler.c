@@ -18,16 +18,11 @@ static uint64_t real_now(void *context)
 
 static void real_sleep(void *context, struct evc_parker *parker, uint32_t ticket, uint64_t deadline)
 {
-	uint64_t now;
+	uint64_t left = evc_clock_left(deadline);
 
 	(void)context;
-	if (deadline == EVC_FOREVER) {
-		(void)evc_parker_wait(parker, ticket, EVC_FOREVER);
-		return;
-	}
-	now = evc_clock_now();
-	if (now < deadline)
-		(void)evc_parker_wait(parker, ticket, deadline - now);
+	if (left != 0)
+		(void)evc_parker_wait(parker, ticket, left);
 }
 
 static const struct evc_scheduler_clock real_clock = { NULL, real_now, real_sleep };

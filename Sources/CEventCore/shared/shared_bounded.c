@@ -4,12 +4,11 @@
 
 #ifdef EVC_URCU
 /*
- * What a bound (mailbox/bound.h) does to a shared mailbox. Its workers count what they take in one place, `returned`,
- * since a producer could not add their own counts up without a lock.
+ * What a bound (mailbox/bound.h) does to a shared mailbox. Its workers add to `taken` of the bound at once.
  *
  *   producer                                 worker
- *   B1 set is_blocked         seq_cst        T1 add 1 to `returned`       seq_cst
- *   B2 load `returned`        seq_cst        T2 load is_blocked           seq_cst
+ *   B1 set is_blocked         seq_cst        T1 add 1 to `taken`          seq_cst
+ *   B2 load `taken`           seq_cst        T2 load is_blocked           seq_cst
  *                                            C1, C2, if it is set
  * Either B2 sees the place, or T2 sees that it is waited for. A worker at work wakes producers when several places are
  * free, and one that finds nothing, or will not look again soon, when one is. The worker whose T1 is the last finds all
@@ -18,11 +17,6 @@
 #include "shared/shared_mailbox_private.h"
 
 _Thread_local EVC_FOUND_AT_START struct evc_shared_consumed *evc_shared_consumed;
-
-static uint64_t taken(void *owner)
-{
-	return atomic_load_explicit(&((struct evc_shared_mailbox *)owner)->returned, memory_order_seq_cst);
-}
 
 static void raise_blocked(void *owner)
 {
@@ -37,9 +31,8 @@ static void clear_blocked(void *owner)
 
 static bool is_closed(void *owner)
 {
-	/* Relaxed: as in evc_shared_post; in evc_bound_wait B0 has acquired it. */
-	return atomic_load_explicit(&((struct evc_shared_mailbox *)owner)->attention, memory_order_relaxed) &
-	       EVC_SHARED_CLOSED;
+	/* In evc_bound_wait B0 has acquired it. */
+	return evc_shared_is_closed(owner);
 }
 
 static bool is_consumer(void *owner)
@@ -73,8 +66,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity, enum evc_overflow overflow,
 			   uint64_t block_ns)
 {
-	static const struct evc_bound_ops ops = { taken,	   raise_blocked, clear_blocked, is_closed,
-						  is_consumer, post,	      tell };
+	static const struct evc_bound_ops ops = { raise_blocked, clear_blocked, is_closed, is_consumer, post, tell };
 
 	mailbox->bound = evc_bound_create(capacity, overflow, block_ns, &ops, mailbox);
 	if (mailbox->bound == NULL)
@@ -113,7 +105,7 @@ struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox,
 
 	/* T1. */
 	if (envelope != NULL && !(envelope->flags & EVC_ENVELOPE_TOKEN))
-		atomic_fetch_add_explicit(&mailbox->returned, 1, memory_order_seq_cst);
+		atomic_fetch_add_explicit(&mailbox->bound->taken, 1, memory_order_seq_cst);
 	/* T2. */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->is_blocked, memory_order_seq_cst)))
 		evc_bound_unblock(mailbox->bound, envelope != NULL ? EVC_BOUND_PLACES : 1);

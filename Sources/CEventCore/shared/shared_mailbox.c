@@ -145,9 +145,7 @@ enum evc_status evc_shared_post(struct evc_shared_mailbox *mailbox, const struct
 
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
-	/* Relaxed: a post that misses a simultaneous close sees it below. */
-	if (evc_unlikely(atomic_load_explicit(&mailbox->attention, memory_order_relaxed) &
-			 EVC_SHARED_CLOSED))
+	if (evc_unlikely(evc_shared_is_closed(mailbox)))
 		return EVC_CLOSED;
 	for (uint32_t lanes = chain->lanes >> EVC_LANE_FIRST_QUEUE; lanes != 0; lanes &= lanes - 1)
 		queues++;
@@ -216,8 +214,7 @@ evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
 
 static bool is_closed(struct evc_sink *sink)
 {
-	/* Relaxed: as in `post`. */
-	return atomic_load_explicit(&mailbox_of(sink)->attention, memory_order_relaxed) & EVC_SHARED_CLOSED;
+	return evc_shared_is_closed(mailbox_of(sink));
 }
 
 static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)

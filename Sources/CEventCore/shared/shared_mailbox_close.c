@@ -14,7 +14,7 @@ static void close_with(struct evc_shared_mailbox *mailbox, uint32_t bits)
 	while (evc_shared_wake_any(mailbox))
 		;
 	if (mailbox->bound != NULL)
-		evc_bound_end_waits(mailbox->bound);
+		evc_event_count_advance(&mailbox->bound->rounds);
 }
 
 void evc_shared_mailbox_close(struct evc_shared_mailbox *mailbox)

@@ -109,14 +109,19 @@ struct evc_shared_mailbox {
 	struct evc_worker *workers[EVC_WORKERS_MAX];
 	/* What workers took that have ended. */
 	uint64_t taken_by_others;
-	/* Of a bounded mailbox: events that have left it and had a place; whether producers wait for one (B1). */
-	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t returned;
-	_Atomic bool is_blocked;
+	/* Of a bounded mailbox: whether producers wait for a place (B1). */
+	_Alignas(EVC_CACHE_LINE) _Atomic bool is_blocked;
 	/* Tokens that stood for no event when they were taken or dropped (latest.h). Relaxed: statistics. */
 	_Atomic uint64_t taken_empty;
 	_Atomic uint64_t dropped_empty;
 	struct evc_subscription_list subscriptions;
 };
+
+/* True if the mailbox refuses posts. Relaxed: a post that misses a simultaneous close sees it when it tells. */
+static inline bool evc_shared_is_closed(struct evc_shared_mailbox *mailbox)
+{
+	return atomic_load_explicit(&mailbox->attention, memory_order_relaxed) & EVC_SHARED_CLOSED;
+}
 
 /* shared_bounded.c: opens the bound of a new mailbox; false = out of memory. */
 bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity, enum evc_overflow overflow,
