@@ -24,7 +24,7 @@ public struct EventPoolKeyedBalancer: EventPoolBalancing {
   typealias Hash = @Sendable (borrowing EventPoolChoice) -> Int?
 
   @usableFromInline var hashes: [Hash]
-  private let otherwise: any EventPoolBalancing
+  private var otherwise: any EventPoolBalancing
 
   @usableFromInline
   init(_ hash: @escaping Hash, otherwise: any EventPoolBalancing) {
@@ -99,6 +99,14 @@ public struct EventPoolKeyedBalancer: EventPoolBalancing {
       return best
     }
     return otherwise.chooseThread(for: choice)
+  }
+}
+
+extension EventPoolKeyedBalancer: EventPoolBalancerNeeds {
+  func forFurtherRoute() -> any EventPoolBalancing {
+    var copy = self
+    copy.otherwise = otherwise.needs?.forFurtherRoute() ?? otherwise
+    return copy
   }
 }
 

@@ -69,14 +69,14 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
   }
 
   func subscribe(
-    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?
+    _ key: UInt, _ subscription: Subscription, ordinal: Int, generation: UInt32, timed: Bool,
+    raising other: RaisedSubscription?
   ) {
     state.withLock { state in
       guard state.phase != .left else { return }
-      let index = state.index(of: subscription)
-      let route = index.map { state.entries[$0].route } ?? .free(key, from: 0, but: state.entries.lazy.map(\.route))
+      let route = PoolRoute(key: key, ordinal: ordinal)
       let entry = Entry(route: route, subscription: subscription, generation: generation, timed: timed)
-      if let index { state.entries[index] = entry } else { state.entries.append(entry) }
+      if let index = state.index(of: subscription) { state.entries[index] = entry } else { state.entries.append(entry) }
       add(entry, to: own)
       if state.phase == .member {
         add(entry, to: pool)

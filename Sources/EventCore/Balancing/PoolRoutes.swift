@@ -8,10 +8,10 @@ struct PoolRoute: Hashable {
   let key: UInt
   let ordinal: Int
 
-  /// The route of a key with the first unused ordinal, counting from `first`.
-  static func free(_ key: UInt, from first: Int, but used: some Sequence<PoolRoute>) -> PoolRoute {
+  /// The route of a key for a conflated receiver, with the first unused ordinal from 1 on.
+  static func freeForConflated(_ key: UInt, but used: some Sequence<PoolRoute>) -> PoolRoute {
     let taken = Set(used.lazy.filter { $0.key == key }.map(\.ordinal))
-    return PoolRoute(key: key, ordinal: (first...).first { !taken.contains($0) }!)
+    return PoolRoute(key: key, ordinal: (1...).first { !taken.contains($0) }!)
   }
 }
 

@@ -10,7 +10,7 @@ extension Consumer {
   /// due while many events wait is not put off until they are handled, even if a handler among them has set it.
   func pumpOnClock(limit: Int, until deadline: UInt64, _ timers: Scheduler?) -> PumpResult {
     var left = limit
-    var next = timers?.runDue().next ?? .max
+    var next = runDue(timers)?.next ?? .max
     while true {
       let before = handled
       // What the timers have dispatched is for this turn.
@@ -20,17 +20,24 @@ extension Consumer {
       if result == .ended { return .ended }
       guard left > 0 else { return .more }
       switch (result, timers) {
-      case (.dry, let timers?):
-        let (fired, later) = timers.runDue()
-        if fired == 0 { return .dry }
+      case (.dry, _?):
+        guard let (fired, later) = runDue(timers), fired > 0 else { return .dry }
         next = later
-      case (.more, let timers?):
+      case (.more, _?):
         if basis.now >= deadline { return .more }
-        next = timers.runDue().next
+        next = runDue(timers)?.next ?? .max
       default:
         return result
       }
     }
+  }
+
+  /// Fires timers as the mailbox's consumer: what they dispatch to it must not wait for a place that nobody else frees.
+  private func runDue(_ timers: Scheduler?) -> (fired: Int, next: UInt64)? {
+    guard let timers else { return nil }
+    let before = mailbox.enter()
+    defer { mailbox.leave(before) }
+    return timers.runDue()
   }
 
   /// Returns `.more` before the limit and the deadline if a timer may have been set meanwhile.

@@ -249,7 +249,7 @@ final class Consumer: @unchecked Sendable {
   func control() {
     for (receiver, handler) in calls.answer(andEnd: false) {
       receiver.drop(handler)
-      if receiver.route.ordinal != 0 { workerReceivers.pointee.remove(receiver) }
+      if hooks.shared != nil, receiver.isConflated { workerReceivers.pointee.remove(receiver) }
     }
     if let member = hooks.member {
       // In a shared pool nothing is promised to a thread.

@@ -204,7 +204,7 @@ final class HandlerRegistry: @unchecked Sendable {
   /// Subscribes the receiver with its generation, and with whether it needs the time.
   private func publish(_ receiver: Receiver, raising other: RaisedSubscription? = nil) {
     routes(of: receiver).subscribe(
-      receiver.key, receiver.subscription, generation: receiver.generation,
+      receiver.key, receiver.subscription, ordinal: receiver.route.ordinal, generation: receiver.generation,
       timed: receiver.timedCount > 0, raising: other)
   }
 
@@ -227,11 +227,8 @@ final class HandlerRegistry: @unchecked Sendable {
       if state.isObserved { observe(receiver, state) }
       return receiver
     }
-    let ordinal = consumer.hooks.shared.map { _ in
-      PoolRoute.free(type.key, from: 1, but: state.conflated.values.lazy.map(\.route)).ordinal
-    }
-    let receiver = Receiver(
-      type, consumer: consumer, conflation, ordinal: ordinal ?? 0)
+    let route = PoolRoute.freeForConflated(type.key, but: state.conflated.values.lazy.map(\.route))
+    let receiver = Receiver(type, consumer: consumer, conflation, ordinal: route.ordinal)
     receiver.subscription = consumer.mailbox.addLatestSubscription(receiver)
     names.set(receiver.subscription, consumer.probe.label)
     state.conflated[ObjectIdentifier(receiver)] = receiver

@@ -30,8 +30,8 @@ import Synchronization
 @usableFromInline
 final class Receiver: @unchecked Sendable {
   let type: EventTypeActions
-  /// Identifies the receiver among those of all workers of a shared mailbox. The ordinal is 0, except that
-  /// a worker's conflated receivers for one type are numbered from 1 on.
+  /// Identifies the receiver among those of all threads of a pool. The ordinal is 0, except that a consumer's
+  /// conflated receivers for one type are numbered from 1 on.
   let route: PoolRoute
   var key: UInt { type.key }
   /// Ends a payload; nil for types without references.
@@ -305,8 +305,8 @@ final class Receiver: @unchecked Sendable {
       let isPromised = !isUnbounded || member.load.promise(1)
       let moved = deliverToHandlers(payload, envelope, owned: owned)
       consumer._withUnsafeGuaranteedRef { consumer in
-        // In a shared pool nothing is promised to a thread; there, ordinals begin at 1.
-        let isBalanced = isConflated && route.ordinal == 0
+        // In a shared pool nothing is promised to a thread.
+        let isBalanced = isConflated && consumer.hooks.shared == nil
         let superseded = isBalanced ? consumer.mailbox.supersededCount : nil
         if member.didHandle(isPromised: isPromised, superseded: superseded) {
           // That was the last event that a retired thread was promised.

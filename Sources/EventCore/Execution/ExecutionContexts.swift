@@ -317,8 +317,14 @@ package final class ExecutionContexts: @unchecked Sendable {
   func opened(_ latches: [Latch], until deadline: UInt64?) async -> Bool {
     for latch in latches where !latch.isOpen {
       if let serial {
-        _ = serial.run { latch.isOpen || basis.now >= deadline ?? .max }
-        guard latch.isOpen else { return false }
+        while true {
+          _ = serial.run { latch.isOpen || basis.now >= deadline ?? .max }
+          if latch.isOpen { break }
+          // Nothing of the central is left. The tasks of `async` listeners are none of it: they take what waits for them,
+          // and may give it more to do.
+          guard hasCalls, basis.now < deadline ?? .max, !Task.isCancelled else { return latch.isOpen }
+          await Task.yield()
+        }
       } else {
         guard await latch.opened(until: deadline, by: basis.clock) else { return false }
       }
@@ -333,6 +339,8 @@ package final class ExecutionContexts: @unchecked Sendable {
     state.withLock { $0.calls[ObjectIdentifier(calls)] = calls }
     return calls
   }
+
+  private var hasCalls: Bool { state.withLock { $0.calls.values.contains { !$0.isOpen } } }
 
   /// The listener has ended, and its last call has returned.
   func didEnd(_ calls: Latch) {

@@ -16,6 +16,8 @@ final class ConsumerProbe: Sendable {
   /// Both.
   var label: String { Self.label(name, ordinal) }
   static func label(_ name: String, _ ordinal: Int) -> String { ordinal == 1 ? name : "\(name) \(ordinal)" }
+  /// As whom it has dispatched: of those that have ended there may be any number, which go together.
+  var source: String { isOver ? "\(name) (ended)" : label }
   private let probes = Guarded<[ReceiverProbe]>([])
   /// Whether there are any. Relaxed: the consumer's thread counts in none that it has not seen.
   private let isCounting = Atomic<Bool>(false)

@@ -51,6 +51,7 @@ final class Instruments: Sendable {
 
   private struct SourceKey: Hashable {
     let name: String?
+    let source: String?
     let key: UInt
   }
 
@@ -165,9 +166,8 @@ final class Instruments: Sendable {
   func fold(_ count: DispatchCount) {
     state.withLock { state in
       guard state.dispatches.removeValue(forKey: ObjectIdentifier(count)) != nil else { return }
-      // Of receivers that are gone there may be any number, so they are counted by their names.
-      let name = count.source.map { $0.isOver ? $0.name : $0.label }
-      state.past[SourceKey(name: name, key: count.key), default: 0] += count.value
+      let key = SourceKey(name: count.source?.name, source: count.source?.source, key: count.key)
+      state.past[key, default: 0] += count.value
     }
   }
 
@@ -238,9 +238,10 @@ final class Instruments: Sendable {
   }
 
   /// How often receivers, and nil for others, have dispatched events of which types, in parts.
-  var dispatches: [(source: String?, key: UInt, count: UInt64)] {
+  func dispatches(byName: Bool) -> [(source: String?, key: UInt, count: UInt64)] {
     let (counts, past) = state.withLock { (Array($0.dispatches.values), $0.past) }
-    return counts.map { ($0.source?.label, $0.key, $0.value) } + past.map { ($0.key.name, $0.key.key, $0.value) }
+    return counts.map { (byName ? $0.source?.name : $0.source?.source, $0.key, $0.value) }
+      + past.map { (byName ? $0.key.name : $0.key.source, $0.key.key, $0.value) }
   }
 
   // MARK: Who looks on

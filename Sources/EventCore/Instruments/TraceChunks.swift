@@ -114,15 +114,16 @@ final class TraceBuffer: Sendable {
     /// For how many more records there may be chunks.
     var room: Int
 
-    /// Makes a chunk for what has none, or a full one. Nil if the trace is over or full.
+    /// Makes a chunk for what has none, or a full one. Nil if the trace is over or full. Without a track, the first chunk
+    /// of a thread begins one: the system gives the number of a thread that has ended to another one.
     mutating func add(
-      after full: TraceChunk?, thread: @autoclosure () -> UInt, name: @autoclosure () -> String
+      after full: TraceChunk?, track: UInt? = nil, name: @autoclosure () -> String
     ) -> TraceChunk? {
       guard !isOver, room > 0 else { return nil }
       // Small at first, and by what is left: neither many threads nor a busy one take the room that others need.
       let wanted = max(16, min(2 * (full?.capacity ?? 0), room / 8, 1024))
       let chunk = TraceChunk(
-        thread: full?.thread ?? thread(), name: full?.name ?? name(), capacity: min(wanted, room))
+        thread: full?.thread ?? track ?? UInt(chunks.count), name: full?.name ?? name(), capacity: min(wanted, room))
       room -= chunk.capacity
       chunks.append(chunk)
       return chunk
@@ -161,7 +162,7 @@ final class TraceBuffer: Sendable {
     }
     let full = thread.chunk(of: number)?.takeUnretainedValue()
     let chunk = state.withLock {
-      $0.add(after: full, thread: currentThreadNumber(), name: currentThreadName())
+      $0.add(after: full, name: currentThreadName())
     }
     if let chunk, chunk.append(record) {
       thread.setChunk(chunk, of: number)
@@ -177,7 +178,7 @@ final class TraceBuffer: Sendable {
     let isWritten = state.withLock { state in
       let full = state.tracks[track]
       if full?.append(record) == true { return true }
-      guard let chunk = state.add(after: full, thread: track, name: receiver?.label ?? "outside") else { return false }
+      guard let chunk = state.add(after: full, track: track, name: receiver?.label ?? "outside") else { return false }
       state.tracks[track] = chunk
       return chunk.append(record)
     }

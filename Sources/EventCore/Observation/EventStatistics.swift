@@ -45,7 +45,8 @@ public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvert
   public struct Dispatches: Sendable, Equatable, Codable {
     /// The type, with its module.
     public var type: String
-    /// The receiver whose handler dispatched; nil outside of handlers.
+    /// The receiver whose handler dispatched; nil outside of handlers. Those of a name that have ended go together, with
+    /// “(ended)” behind it.
     public var source: String?
     /// How many events.
     public var count: UInt64
@@ -105,7 +106,7 @@ extension EventStatistics {
       let source: String?
     }
     let sums = Dictionary(
-      instruments.dispatches.map { (Key(type: eventTypeName($0.key), source: $0.source), $0.count) },
+      instruments.dispatches(byName: byName).map { (Key(type: eventTypeName($0.key), source: $0.source), $0.count) },
       uniquingKeysWith: +)
     dispatches = sums.map { Dispatches(type: $0.key.type, source: $0.key.source, count: $0.value) }
       .sorted { ($0.type, $0.source ?? "") < ($1.type, $1.source ?? "") }

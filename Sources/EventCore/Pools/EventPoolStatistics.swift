@@ -13,7 +13,8 @@ public struct EventPoolStatistics: Sendable, Equatable {
   /// Events for which no callback was called, because none was left when the event was taken or because
   /// the interests of all excluded it.
   public var skipped: UInt64
-  /// Events that were freed because the pool or one of its threads was cancelled.
+  /// Events that were freed because the pool or one of its threads was cancelled. What is being sent straight to a thread
+  /// of a shared pool at the moment when the thread ends may be missing.
   public var cancelled: UInt64
   /// Events whose last possible receiver ended while they were being dispatched. Events that are
   /// dispatched to a pool that has ended are not counted.

@@ -11,10 +11,14 @@ protocol RouteRegistry: AnyObject, Sendable {
   /// Gives a subscription the events of a key from now on, or changes its generation and `timed`, which
   /// tells whether a handler needs the time of the dispatch. The subscription is of the same core.
   ///
-  /// - Parameter other: Gets its generation in the same step where it is subscribed, so that each event has found both of
-  ///   these generations, or neither. Pools leave it as it is.
+  /// - Parameters:
+  ///   - ordinal: 0, and from 1 on for the conflated subscriptions of one consumer to the key. A pool balances those with
+  ///     the same ordinal; routers do not ask.
+  ///   - other: Gets its generation in the same step where it is subscribed, so that each event has found both of
+  ///     these generations, or neither. Pools leave it as it is.
   func subscribe(
-    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?)
+    _ key: UInt, _ subscription: Subscription, ordinal: Int, generation: UInt32, timed: Bool,
+    raising other: RaisedSubscription?)
 
   /// Ends a subscription. Events that are already addressed to it still arrive.
   func unsubscribe(_ key: UInt, _ subscription: Subscription)
@@ -28,7 +32,7 @@ protocol RouteRegistry: AnyObject, Sendable {
 
 extension RouteRegistry {
   func subscribe(_ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool) {
-    subscribe(key, subscription, generation: generation, timed: timed, raising: nil)
+    subscribe(key, subscription, ordinal: 0, generation: generation, timed: timed, raising: nil)
   }
 
   /// Does nothing: the subscriptions of a router know it themselves.
@@ -48,7 +52,8 @@ final class RouterGroup: RouteRegistry {
   }
 
   func subscribe(
-    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?
+    _ key: UInt, _ subscription: Subscription, ordinal: Int, generation: UInt32, timed: Bool,
+    raising other: RaisedSubscription?
   ) {
     for router in routers {
       router.subscribe(key, subscription, generation: generation, timed: timed, raising: other)
@@ -73,6 +78,10 @@ final class RouterGroup: RouteRegistry {
 /// A dispatch, on one thread, is: `begin`, write the payloads, `commit`.
 @usableFromInline
 protocol RouterCore: RouteRegistry {
+  /// As that of `RouteRegistry`.
+  func subscribe(
+    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?)
+
   /// The short way for one event with one receiver. Returns where its payload has to be written before
   /// `commitOne`, or nil if the event has to go the way of `begin`.
   ///
@@ -111,6 +120,14 @@ protocol RouterCore: RouteRegistry {
 }
 
 extension RouterCore {
+  @usableFromInline
+  func subscribe(
+    _ key: UInt, _ subscription: Subscription, ordinal: Int, generation: UInt32, timed: Bool,
+    raising other: RaisedSubscription?
+  ) {
+    subscribe(key, subscription, generation: generation, timed: timed, raising: other)
+  }
+
   /// Posts to every receiver, and adds what each did to an outcome.
   @usableFromInline
   func commit(_ state: inout DispatchState, _ outcome: inout EventDispatchOutcome) {

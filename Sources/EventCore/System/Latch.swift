@@ -57,19 +57,28 @@ final class Latch: @unchecked Sendable {
   }
 
   private func wait(untilAlarm deadline: UInt64, _ clock: CentralClock) -> Bool {
-    let cancel = clock.alarm(at: deadline) {
-      // Locked, so that it does not come between a look at the clock and the sleep.
-      self.monitor.lock()
-      self.monitor.unlock()
-      self.monitor.wakeAll()
+    while !isOpen, clock.now < deadline {
+      // An alarm rings once, and may be early.
+      let alarm = Alarm()
+      let cancel = clock.alarm(at: deadline) {
+        self.monitor.lock()
+        alarm.hasRung = true
+        self.monitor.unlock()
+        self.monitor.wakeAll()
+      }
+      monitor.lock()
+      // Looked at once it is set: a clock that stands still rings for no time that has passed.
+      while !hasOpened, !alarm.hasRung, clock.now < deadline { _ = monitor.wait(until: nil) }
+      monitor.unlock()
+      cancel()
     }
-    defer { cancel() }
-    monitor.lock()
-    defer { monitor.unlock() }
-    while !hasOpened, clock.now < deadline {
-      _ = monitor.wait(until: nil)
-    }
-    return hasOpened
+    return isOpen
+  }
+
+  /// Guarded by the latch's monitor.
+  private final class Alarm: @unchecked Sendable {
+    // Guarded by the monitor of the latch that waits for it.
+    var hasRung = false
   }
 
   // MARK: From a task, without blocking its thread

@@ -108,6 +108,27 @@ struct ListenerDrainTests {
     }
   }
 
+  @Test("D6: an async listener is active while a drain has it handle what waits", arguments: cores)
+  func activeWhileDrained(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    let (numbers, entered, leave) = (Log<Int>(), Gate(), Gate())
+    let handle = Hit.addListener(nil, concurrency: .serial, on: world) { hit async in
+      numbers.append(hit.number)
+      guard hit.number == 0 else { return }
+      entered.open()
+      await offThePool { leave.pass() }
+    }
+    (0..<3).map(Hit.init).queue(on: world)
+    await offThePool { entered.pass() }
+    async let isDrained = world.drain()
+    #expect(await yieldUntil { Hit(number: -1).queue(on: world) == 0 })
+    #expect(handle.isActive)
+    leave.open()
+    #expect(await isDrained)
+    #expect(!handle.isActive)
+    #expect(numbers.entries.filter { $0 >= 0 } == [0, 1, 2])
+  }
+
   @Test("a deterministic drain is true when the last call of a removed listener has returned", arguments: cores)
   func removedThenDrained(core: EventCentral.Core) async {
     for _ in 0..<1_000 {
@@ -377,6 +398,18 @@ struct ListenerDrainTests {
     let removed = EventCentral(deterministic: 1, core: core)
     Hit.addListener(nil, concurrency: .serial, on: removed) { _ async in }.remove()
     #expect(await removed.drain())
+    // The tasks of these end because of the drain.
+    for number in 0..<200 {
+      let asynchronous = EventCentral(deterministic: 1, core: core)
+      let handled = Log<Int>()
+      Hit.addListener(nil, concurrency: number % 2 == 0 ? .serial : .concurrent(2), on: asynchronous) { hit async in
+        await Task.yield()
+        handled.append(hit.number)
+      }
+      (0..<number % 4).map(Hit.init).queue(on: asynchronous)
+      #expect(await asynchronous.drain())
+      #expect(handled.entries.sorted() == Array(0..<number % 4))
+    }
     // Nobody takes from this one, and nothing is left to run.
     let other = EventCentral(deterministic: 1, core: core)
     let hits = Hit.events(on: other)

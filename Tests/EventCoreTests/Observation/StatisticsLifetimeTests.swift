@@ -29,6 +29,31 @@ extension StatisticsTests {
     observation.end()
   }
 
+  @Test("what a receiver dispatched that has ended is not counted for a living one of its name", arguments: cores)
+  func endedSources(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let observation = central.observe()
+    let sink = EventThread(on: central, name: "sink")
+    sink.addEventCallback { (_: Echo) in }
+    let relays = (0..<2).map { _ in EventThread(on: central, name: "relay") }
+    for relay in relays { relay.addEventCallback { (_: Step) in Echo().queue(on: central) } }
+    for _ in 0..<10 { Step().queue(on: central) }
+    // The first has handled all before the second ends.
+    #expect(waitUntil { relays[0].eventCount == 0 && central.statistics.dispatched(Echo.self) == 20 })
+    #expect(relays[1].drain())
+    relays[1].join()
+    func sources() -> [String?: UInt64] {
+      Dictionary(
+        central.statistics.dispatches.filter { $0.type.hasSuffix("Echo") }.map { ($0.source, $0.count) },
+        uniquingKeysWith: +)
+    }
+    #expect(waitUntil { sources() == ["relay": 10, "relay (ended)": 10] })
+    #expect(central.flowGraph.dispatches.filter { $0.type.hasSuffix("Echo") }.count == 2)
+    observation.end()
+    #expect(relays[0].drain())
+    #expect(sink.drain())
+  }
+
   @Test("a name is forgotten with the last receiver that has it, unless an observer counted", arguments: cores)
   func names(core: EventCentral.Core) {
     let central = EventCentral(core: core)

@@ -62,6 +62,22 @@ struct TracingTests {
     pump.run()
   }
 
+  @Test("threads that come one after the other have tracks of their own", arguments: cores)
+  func oneAfterTheOther(core: EventCentral.Core) throws {
+    let central = EventCentral(core: core)
+    let tracing = central.startTracing()
+    for number in 0..<8 {
+      let thread = EventThread(on: central, name: "worker \(number)")
+      thread.addEventCallback { (_: Step) in }
+      Step().queue(on: central)
+      #expect(thread.drain())
+      thread.join()
+    }
+    let (summary, file) = try read(tracing)
+    #expect(summary.handlings == 8)
+    #expect(Set(file.all("X", "handler").map(\.tid)).count == 8)
+  }
+
   @Test("a slice for each dispatch and handling, on its thread, and an arrow from the one to the other", arguments: cores)
   func whole(core: EventCentral.Core) throws {
     let central = EventCentral(core: core)

@@ -80,6 +80,57 @@ struct PoolBalancingTests {
     pool.cancel()
   }
 
+  @Test(
+    "D4: an event goes to one thread's ordinary callback, in whichever order the threads register others",
+    arguments: cores, [EventDispatchMethod.queue, .stack])
+  func differentOrders(core: EventCentral.Core, method: EventDispatchMethod) {
+    struct Ping: Eventable { var number = 0 }
+    let balancers: [any EventPoolBalancing] = [EventPoolRoundRobinBalancer(), EventPoolLowestLoadBalancer()]
+    for balancer in balancers {
+      for isOnlyOne in [false, true] {
+        let central = EventCentral(core: core)
+        let log = Log<Int>()
+        let pool = EventPool(capacity: 2, balancer: balancer, on: central) { index in
+          let thread = EventThread()
+          let latestFirst = index == 0
+          if latestFirst { thread.addEventCallback({ (_: Ping) in }, interestedIn: .latestOnly) }
+          thread.addEventCallback { (event: Ping) in log.append(event.number) }
+          if !latestFirst, !isOnlyOne { thread.addEventCallback({ (_: Ping) in }, interestedIn: .latestOnly) }
+          return thread
+        }
+        for number in 0..<100 {
+          let ping = Ping(number: number)
+          #expect((method == .queue ? ping.queue(on: central) : ping.stack(on: central)) == 2)
+        }
+        #expect(pool.drain())
+        #expect(log.entries.sorted() == Array(0..<100))
+      }
+    }
+  }
+
+  @Test("events without a key take all threads in turn, beside latest-only callbacks too", arguments: cores)
+  func unkeyedBesideLatest(core: EventCentral.Core) {
+    struct Ping: Eventable { var number = 0 }
+    let central = EventCentral(core: core)
+    let (log, newest) = (Log<Int>(), Log<Int>())
+    let pool = EventPool(
+      capacity: 2, balancer: EventPoolKeyedBalancer { (job: Job) in job.key }, on: central
+    ) { index in
+      let thread = EventThread()
+      thread.addEventCallback { (_: Ping) in log.append(index) }
+      thread.addEventCallback({ (_: Ping) in newest.append(index) }, interestedIn: .latestOnly)
+      return thread
+    }
+    for number in 0..<6 {
+      #expect(Ping(number: number).queue(on: central) == 2)
+      _ = log.entries(atLeast: number + 1)
+      _ = newest.entries(atLeast: number + 1)
+    }
+    #expect(log.entries == [0, 1, 0, 1, 0, 1])
+    #expect(newest.entries == [0, 1, 0, 1, 0, 1])
+    pool.cancel()
+  }
+
   @Test("round robin takes the threads in turn, past the last one too", arguments: cores)
   func roundRobinInTurn(core: EventCentral.Core) {
     let jobs = JobPool(core, 3)

@@ -326,4 +326,24 @@ struct CentralClockTests {
     #expect(thread.drain())
     #expect(count.entries.count == 4_000)
   }
+
+  /// Ends each sleep before its time.
+  private struct HastyClock: Clock {
+    let base = ContinuousClock()
+    var now: ContinuousClock.Instant { base.now }
+    var minimumResolution: Duration { base.minimumResolution }
+    func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {}
+  }
+
+  @Test("a drain that blocks returns at its time, though the clock rings early", arguments: cores)
+  func earlyAlarm(core: EventCentral.Core) async {
+    await offThePool {
+      let central = EventCentral(core: core, clock: HastyClock())
+      let thread = EventThread(on: central)
+      let held = HeldThread(thread)
+      #expect(!thread.drain(until: central.now + .milliseconds(20)))
+      held.letGo()
+      thread.join()
+    }
+  }
 }

@@ -70,6 +70,23 @@ struct PumpTimerTests {
     pump.run()
   }
 
+  @Test("a timer's event for the pump that runs it, which is full, is refused at once", arguments: cores)
+  func full(core: EventCentral.Core) {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock, timers: .pumps)
+    let pump = EventPump(on: central, mailbox: .bounded(1, whenFull: .block(upTo: .seconds(500))))
+    var values: [Int] = []
+    pump.addEventCallback { (event: Number) in values.append(event.value) }
+    for value in 0..<3 { Number(value: value).scheduleQueue(after: .seconds(1), on: central) }
+    clock.advance(by: .seconds(1))
+    // One by one, since a run looks for timers before and between its events.
+    #expect(pump.run().handled == 1)
+    #expect(values == [0])
+    #expect(pump.mailboxStatistics.refused == 2)
+    pump.cancel()
+    pump.run()
+  }
+
   @Test("D1: a timer that becomes due during a run does not wait for the backlog", arguments: cores)
   func duringRun(core: EventCentral.Core) {
     let clock = ManualClock()
