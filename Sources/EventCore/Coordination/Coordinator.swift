@@ -50,7 +50,9 @@ open class Coordinator: EventCoordinator {
   open func start() { begin() }
 
   /// Stops the coordinators below, from the leaves up, then leaves the parent and clears the link of what
-  /// is shown. Afterwards the coordinator intercepts nothing. Stopping twice does no harm.
+  /// is shown. Afterwards the coordinator intercepts nothing. Stopping twice does no harm. Called again while it runs, by
+  /// an event that a child emits as it is stopped, it returns at once, and the coordinator is asked until the first call
+  /// ends.
   ///
   /// Override it to take down what ``start()`` put up; call super. Events that an override emits reach the
   /// parents only before it calls super. An event on its way goes on to the coordinators above.

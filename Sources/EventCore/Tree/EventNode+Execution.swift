@@ -22,7 +22,8 @@ extension EventNode {
   ///   - central: The central of the place: that of the listener thread, and of the listeners that share the
   ///     place. It is not retained: the place, and with it the handler, ends with the central.
   ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
-  ///   - handler: The closure. It is retained until it is removed, or the node or the place ends.
+  ///   - handler: The closure. It is retained until it is removed or the node ends; after the end of the place until the
+  ///     next event for it.
   /// - Returns: A handle that removes the handler, with calls that were handed over and have not begun.
   ///
   /// **Threads**: any, also inside a handler.
@@ -107,7 +108,10 @@ extension EventNode {
       guard target.delivery.handOver(handle, { body(event) }) else { return nil }
       return consumes ? .consume : .continue
     }
-    return add(handler, mode, key: eventKey(E.self), handle)
+    let added = add(handler, mode, key: eventKey(E.self), handle)
+    // No event may come to find that the place has ended.
+    if !target.delivery.isOpen { added.remove() }
+    return added
   }
 
   @usableFromInline

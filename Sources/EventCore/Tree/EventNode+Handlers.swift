@@ -97,7 +97,10 @@ extension EventNode {
   }
 
   /// Adds a method of an object that is not `Sendable`. It belongs to the actor on which it is added, or else to the
-  /// thread. All else is as for an object that is.
+  /// main queue or the thread. All else is as for an object that is.
+  ///
+  /// A function that is on no actor does not know the one that calls it, and a task may go on on another thread: give such
+  /// a function an `isolation` of its own, and pass it on.
   ///
   /// - Parameters:
   ///   - mode: As there.

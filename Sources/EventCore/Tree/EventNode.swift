@@ -106,8 +106,8 @@ extension EventNode {
   /// **Threads**: any, also inside a handler. Handlers run on the calling thread, before this returns; an
   /// event that a handler raises is handled before the handler goes on.
   ///
-  /// **Complexity**: O(nodes), without subtrees that have no handler for the type; no lock and no allocation
-  /// on the lock-free core once the thread is warm.
+  /// **Complexity**: O(nodes). The lock-free core leaves subtrees out that have no handler for the type, and takes no lock
+  /// and allocates nothing once the thread is warm. The locking core looks at all nodes, and meanwhile has trees locked.
   @inlinable
   @discardableResult
   public final func raise<E: Eventable>(event: E, scope: EventRaiseScope = .tree) -> EventOutcome {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Where the owner of a handler may be used that is not `Sendable`: on an actor, or on a thread.
+/// Where the owner of a handler may be used that is not `Sendable`: on an actor, on the main queue, which several threads
+/// may serve, or on a thread.
 @usableFromInline
 struct HandlerPlace {
   /// Not retained: it may own the node that has the handler.
   private weak let actor: (any Actor)?
   private let isActor: Bool
+  private let isMain: Bool
   private let thread: UInt
 
   /// Here.
@@ -14,6 +16,7 @@ struct HandlerPlace {
   init(_ isolation: (any Actor)?) {
     actor = isolation
     isActor = isolation != nil
+    isMain = MainQueue.isCurrent
     thread = currentThreadNumber()
   }
 
@@ -33,7 +36,7 @@ struct HandlerPlace {
       actor.preconditionIsolated(sentence("actor"))
     } else {
       require(!isActor, sentence("actor", "in the deinit of that actor, or after it: raise it before"))
-      require(currentThreadNumber() == thread, sentence("thread"))
+      require(isMain ? MainQueue.isCurrent : currentThreadNumber() == thread, sentence("thread"))
     }
   }
 }

@@ -24,10 +24,10 @@ final class TreeDelivery: Sendable {
   func handOver(_ handle: EventNodeHandle, _ body: @escaping @Sendable () -> Void) -> Bool {
     // `canRun` is needed, since a task closes the consumer of an actor some time after the actor's end.
     let isPosted = consumer.canRun && consumer.post {
-      // `isRunning` is set before `isActive` is read: `waitUntilDone` follows the removal, so that either
+      // `isRunning` is set before `isRegistered` is read: `waitUntilDone` follows the removal, so that either
       // it sees the call or the call sees the removal.
       self.state.withLock { $0.isRunning = true }
-      if handle.isActive { body() }
+      if handle.isRegistered { body() }
       let waiting = self.state.withLock { state in
         state.isRunning = false
         defer { state.waiting.removeAll() }
@@ -38,6 +38,11 @@ final class TreeDelivery: Sendable {
     if !isPosted, !consumer.isDraining { handle.remove() }
     return isPosted
   }
+
+  /// Whether the place handles what was handed over.
+  var delivers: Bool { consumer.canRun && consumer.delivers }
+  /// Whether it takes more.
+  @usableFromInline var isOpen: Bool { consumer.canRun && consumer.isOpen }
 
   /// Waits until no call of the handler, which was removed, is running. Returns false at once if the calling
   /// thread is inside such a call.

@@ -45,10 +45,20 @@ struct TreeExecutionTests {
     #expect(log.entries(atLeast: 1) == [1])
     thread.cancel()
     thread.join()
+    #expect(!handle.isActive)
+    // One that comes too late is not kept until an event passes by.
+    let lifetime = Lifetime()
+    #expect(!addTokenHolder(lifetime, to: node, on: thread).isActive)
+    #expect(waitUntil { lifetime.alive == 0 })
     // The event is not handed over, and neither counted nor consumed.
     #expect(node.raise(event: Ping(number: 2)) == EventOutcome(handlerCount: 1))
     #expect(!handle.isActive)
     #expect(log.entries == [1, -2])
+  }
+
+  private func addTokenHolder(_ lifetime: Lifetime, to node: EventNode, on thread: EventThread) -> EventNodeHandle {
+    let token = lifetime.token()
+    return node.addHandler(executeOn: thread) { (_: Note) in withExtendedLifetime(token) {} }
   }
 
   @Test("handlers may run on the MainActor and on an actor", arguments: cores)
