@@ -36,7 +36,7 @@
     /// - Parameters:
     ///   - central: Whose failures are logged, as errors: handlers that throw, answers that come too late, but not those
     ///     that came after another's. While the log is a thousand behind, the oldest are dropped.
-    ///   - receivers: Whose mailboxes are looked at.
+    ///   - receivers: Whose mailboxes are looked at. They are kept alive.
     ///   - logger: Where it is written.
     ///   - backlog: How many events wait when a mailbox is said to grow, as a warning; it is said again each time that
     ///     the number has doubled, and once when less than half of them wait.
@@ -115,7 +115,9 @@
       }
     }
 
-    /// Looks again and again, until its task is cancelled; as a service, until the graceful shutdown.
+    /// Looks again and again, until its task is cancelled; as a service, until the graceful shutdown. Then it looks once
+    /// more, and waits up to two seconds until the failures that were dispatched before are logged. Name it before the
+    /// services whose handlers it logs, since a group shuts the last one down first.
     public func run() async throws {
       #if ServiceLifecycle
         await cancelWhenGracefulShutdown { await self.lookUntilCancelled() }
@@ -129,6 +131,11 @@
         look()
         try? await Task.sleep(for: interval)
       }
+      look()
+      // What the last handlers threw. In a task of its own, since this one is cancelled.
+      await Task { [failures] in
+        for _ in 0..<200 where failures.eventCount > 0 { try? await Task.sleep(for: .milliseconds(10)) }
+      }.value
     }
   }
 

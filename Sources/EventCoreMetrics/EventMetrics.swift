@@ -32,7 +32,8 @@
   /// | `eventcore.waiting_time` | timer | from the dispatch to the handler; of an observed central |
   /// | `eventcore.handling_time` | timer | from the first handler's beginning to the last one's end; likewise |
   ///
-  /// **Threads**: any, for every member.
+  /// **Threads**: any, for every member. **Ownership**: its metrics are destroyed with it. One that follows it begins with
+  /// what the receivers have counted from their beginning.
   public final class EventMetrics: Sendable {
     private let interval: Duration
     private let factory: any MetricsFactory
@@ -105,6 +106,13 @@
         for reading in read() where !reading.hasEnded {
           receivers[reading.name] = ReceiverMetrics(reading.name, factory)
         }
+      }
+    }
+
+    deinit {
+      // A gauge that nobody sets any more would keep its last value.
+      receivers.withLock { receivers in
+        for name in receivers.keys { receivers[name]?.destroy() }
       }
     }
 

@@ -133,7 +133,7 @@
       return timer
     }
 
-    private mutating func destroy() {
+    mutating func destroy() {
       guard let metrics else { return }
       self.metrics = nil
       for counter in metrics.counters { counter.destroy() }

@@ -89,6 +89,10 @@ public final class EventRecorder: Sendable {
     }
     handles = types.enumerated().map { Self.register($1, $0, writer, place) }
     writer.place = handles[0]
+    // What else waits in a pump may come after the last event that is recorded.
+    place.whenDry { [weak writer] in writer?.flushWhatIsLeft() ?? false }
+    // What came before the writer knew its place.
+    writer.flush()
   }
 
   private static func register<Event: RecordableEvent>(

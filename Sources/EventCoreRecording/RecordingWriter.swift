@@ -95,6 +95,14 @@ final class RecordingWriter: Sendable {
 
   func flush() { state.withLock { Self.flush(&$0) } }
 
+  /// Writes what is in the buffer, if anything is. False once the recording has ended.
+  func flushWhatIsLeft() -> Bool {
+    state.withLock { state in
+      if !state.frames.bytes.isEmpty { Self.flush(&state) }
+      return !state.hasEnded
+    }
+  }
+
   private static func flush(_ state: inout State) {
     if state.fileError == nil {
       do {

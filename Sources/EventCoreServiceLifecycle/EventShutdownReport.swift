@@ -60,9 +60,12 @@
         }
         return Part(
           name: part.receiverName, wasDrained: wasDrained,
-          handled: now.delivered + now.skipped - before.delivered - before.skipped,
-          left: now.cancelled - before.cancelled + UInt64(waiting))
+          handled: Self.more(now.delivered, before.delivered) + Self.more(now.skipped, before.skipped),
+          left: Self.more(now.cancelled, before.cancelled) + UInt64(max(0, waiting)))
       }
+
+      /// Counts that move may be less for a moment, and those of a part of the user's may be anything.
+      private static func more(_ now: UInt64, _ before: UInt64) -> UInt64 { now > before ? now - before : 0 }
 
       private static let looks = 100
     }

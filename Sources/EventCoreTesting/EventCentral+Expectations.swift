@@ -39,11 +39,13 @@ extension EventCentral {
   ///   - type: The exact type of event.
   ///   - duration: How long to wait at most.
   ///   - matches: Which of the events counts; nil for any.
+  ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The event.
   /// - Throws: ``EventExpectationError`` if none came in time; `CancellationError` if the task is cancelled while it is
   ///   suspended.
   public func next<E: Eventable>(
-    _ type: E.Type = E.self, within duration: Duration, where matches: (@Sendable (E) -> Bool)? = nil
+    _ type: E.Type = E.self, within duration: Duration, where matches: (@Sendable (E) -> Bool)? = nil,
+    isolation: isolated (any Actor)? = #isolation
   ) async throws -> E {
     let probe = EventProbe(type, on: self, where: matches)
     guard try await isReached(by: probe, within: duration), let event = probe.events.first else {
@@ -58,7 +60,8 @@ extension EventCentral {
   ///
   /// - Throws: ``EventExpectationError``, which names the event, as soon as one came; `CancellationError` as there.
   public func expect<E: Eventable>(
-    no type: E.Type, within duration: Duration, where matches: (@Sendable (E) -> Bool)? = nil
+    no type: E.Type, within duration: Duration, where matches: (@Sendable (E) -> Bool)? = nil,
+    isolation: isolated (any Actor)? = #isolation
   ) async throws {
     let probe = EventProbe(type, on: self, where: matches)
     if try await isReached(by: probe, within: duration), let event = probe.events.first {
@@ -94,7 +97,9 @@ extension EventCentral {
     return try answer.get()
   }
 
-  private func isReached<E: Eventable>(by probe: EventProbe<E>, within duration: Duration) async throws -> Bool {
+  private func isReached<E: Eventable>(
+    by probe: EventProbe<E>, within duration: Duration, isolation: isolated (any Actor)? = #isolation
+  ) async throws -> Bool {
     guard isDeterministic else { return try await probe.hasEvent(within: duration) }
     return run(for: duration, until: { !probe.events.isEmpty })
   }

@@ -55,6 +55,23 @@
       #expect(log.entries.count == 5)
     }
 
+    @Test("a log whose run ends has logged what was thrown before", arguments: cores)
+    func lastFailures(core: EventCentral.Core) async throws {
+      let world = EventCentral(core: core)
+      let (logger, log) = makeLogger()
+      let events = EventLog(of: world, to: logger)
+      let run = Task { try await events.run() }
+      let listener = EventListener(on: world)
+      Order.addListener(nil, concurrency: .serial, on: listener) { _ in throw Refusal() }
+      (0..<500).map(Order.init).queue(on: world)
+      #expect(await listener.drain())
+      run.cancel()
+      try await run.value
+      // One may be on its way to the logger.
+      #expect(log.entries.count >= 499)
+      #expect(await yieldUntil { log.entries.count == 500 })
+    }
+
     @Test("an answer that comes after another's is not logged, and one that comes too late is", arguments: cores)
     func answers(core: EventCentral.Core) async throws {
       let world = EventCentral(core: core)

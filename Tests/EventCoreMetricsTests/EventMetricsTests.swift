@@ -127,6 +127,20 @@
       }
     }
 
+    @Test("metrics go with the object that made them, and have the names that receivers were given", arguments: cores)
+    func released(core: EventCentral.Core) async {
+      let world = EventCentral(core: core)
+      let (thread, listener) = (EventThread(on: world, name: "orders"), EventListener(on: world, name: "audio"))
+      let metrics = TestMetrics()
+      do {
+        let sampler = EventMetrics(of: thread, listener, factory: metrics)
+        sampler.sample()
+        #expect(Set(metrics.counters.compactMap { $0.dimensions.first?.1 }) == ["orders", "audio"])
+      }
+      #expect(metrics.counters.isEmpty && metrics.recorders.isEmpty)
+      #expect(await thread.drain())
+    }
+
     /// An actor that runs on an event thread.
     private actor Physics {
       let thread: EventThread

@@ -131,6 +131,26 @@ struct OrderTests {
     }
   }
 
+  @Test("In a pump a recorder writes when nothing is left, also if other events come last", arguments: cores)
+  func othersLast(core: EventCentral.Core) throws {
+    struct Tick: Eventable {}
+    try withFile { file in
+      let central = EventCentral(core: core)
+      let pump = EventPump(on: central)
+      pump.addEventCallback { (_: Tick) in }
+      let recorder = try EventRecorder(on: pump, of: [Mark.self], to: file)
+      for number in 1...3 {
+        Mark(number).queue(priority: .high, on: central)
+        Tick().queue(on: central)
+        #expect(pump.run().handled == 2)
+        #expect(try RecordingContents([UInt8](Data(contentsOf: file))).entries.count == number)
+      }
+      try recorder.finish()
+      // Its work in the pump goes with it.
+      pump.run()
+    }
+  }
+
   @Test("Equal events at equal times make equal files", arguments: formats)
   func equalFiles(format: EventRecording.Format) throws {
     let seed = announcedSeed("equalFiles")

@@ -33,6 +33,18 @@ struct ExpectationTests {
     #expect(await referee.drain())
   }
 
+  @MainActor
+  @Test("a test on the MainActor runs its deterministic central there", arguments: cores)
+  func onMainActor(core: EventCentral.Core) async throws {
+    let world = EventCentral(deterministic: 1, core: core)
+    // On the MainActor, too.
+    let handle = Hit.addListener(nil, { hit in Score(points: hit.points).queue(on: world) }, on: world)
+    Hit(points: 3).queue(on: world)
+    #expect(try await world.next(Score.self, within: .seconds(1)) == Score(points: 3))
+    try await world.expect(no: Score.self, within: .seconds(1))
+    handle.remove()
+  }
+
   @Test("an event that does not come, or not in time, is an error that names it", arguments: cores)
   func none(core: EventCentral.Core) async throws {
     let world = EventCentral(deterministic: 1, core: core)

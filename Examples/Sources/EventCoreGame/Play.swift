@@ -30,6 +30,9 @@ struct Play: ParsableCommand {
 
   func validate() throws {
     if bot, replay != nil { throw ValidationError("--bot and --replay exclude each other: both press the keys.") }
+    // Before the recorder replaces its file.
+    if record != nil, record == replay { throw ValidationError("--record replaces what --replay reads: name two files.") }
+    if !headless, isatty(STDOUT_FILENO) == 0 { throw ValidationError("This is no terminal: add --headless.") }
     if headless, replay == nil, !bot || steps == nil {
       throw ValidationError("Without a terminal nobody presses keys: add --replay FILE, or --bot and --steps NUMBER.")
     }
@@ -38,12 +41,12 @@ struct Play: ParsableCommand {
   func run() throws {
     let game = Game()
     let types: [any RecordableEvent.Type] = [Beginning.self, Input.self, Ending.self]
+    // One that was cut, since its game ended badly, can be looked at to its end.
+    let recording = try replay.map { try EventRecording(contentsOf: URL(filePath: $0), of: types, accepting: [.damaged]) }
     let recorder = try record.map {
       try EventRecorder(on: game.pump, of: types, to: URL(filePath: $0), as: .jsonLines)
     }
-    if let replay {
-      // One that was cut, since its game ended badly, can be looked at to its end.
-      let recording = try EventRecording(contentsOf: URL(filePath: replay), of: types, accepting: [.damaged])
+    if let recording {
       game.keys = .recording(recording.player(on: game.world))
     } else {
       game.keys = bot ? .bot : nil

@@ -7,7 +7,7 @@
 ///
 /// **Threads**: any, for every member.
 public protocol EventReceiver: Sendable {
-  /// What reports call it: its type.
+  /// What reports call it: the name that it was given, or its type.
   var receiverName: String { get }
   /// What its handlers have done so far.
   var receiverStatistics: EventThreadStatistics { get }

@@ -69,6 +69,14 @@ package final class ExecutionContexts: @unchecked Sendable {
     case eventThread(Consumer)
   }
 
+  /// That of the listener thread.
+  var name: String {
+    switch home {
+    case .ownThread(let name, _): name
+    case .eventThread(let consumer): consumer.probe.name
+    }
+  }
+
   /// Events per job. The main queue and actors have other work: with handlers of 50 µs a job takes 3 ms of
   /// a frame. Elsewhere a batch spreads the cost of a job, some 2 µs, over enough events.
   static let courteousBatch = 64

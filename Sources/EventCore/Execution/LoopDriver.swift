@@ -27,6 +27,9 @@ final class LoopDriver: PumpDriver, TimerLoop {
   private let descriptor = LazyReference<WakeDescriptor>()
   private let isSignalled = Atomic<Bool>(false)
   private let wakeUp: (@Sendable () -> Void)?
+  private let dryWork = Guarded<[@Sendable () -> Bool]>([])
+  /// Whether there is any. Written under the lock or after it.
+  private let hasDryWork = Atomic<Bool>(false)
   private let clock: CentralClock?
   /// The timers that the loop runs; nil if it runs none.
   let timers: Scheduler?
@@ -130,7 +133,29 @@ final class LoopDriver: PumpDriver, TimerLoop {
   var lends: Bool { false }
   var isLoop: Bool { true }
 
-  func ranDry() { emptied(at: now) }
+  func ranDry() {
+    emptied(at: now)
+    // Relaxed: of the loop's own, or of a call that happened before its run.
+    if hasDryWork.load(ordering: .relaxed) { doDryWork() }
+  }
+
+  /// Calls a closure each time that a run has left nothing, until it returns false. Any thread.
+  func whenDry(_ work: @escaping @Sendable () -> Bool) {
+    dryWork.withLock { $0.append(work) }
+    hasDryWork.store(true, ordering: .relaxed)
+  }
+
+  private func doDryWork() {
+    let work = dryWork.withLock { work in
+      defer { work = [] }
+      return work
+    }
+    let left = work.filter { $0() }
+    dryWork.withLock { work in
+      work += left
+      if work.isEmpty { hasDryWork.store(false, ordering: .relaxed) }
+    }
+  }
 
   func willRest() {
     // Acquiring, pairs with `signal`.

@@ -282,6 +282,9 @@ struct OwnedListener: ~Copyable, Sendable {
 }
 
 extension EventListener: EventReceiver {
+  /// The name of its listener thread.
+  public var receiverName: String { contexts.name }
+
   /// As ``statistics``.
   public var receiverStatistics: EventThreadStatistics { statistics }
 }

@@ -29,6 +29,9 @@ extension EventThread {
 }
 
 extension EventThread: EventReceiver {
+  /// Its name, which is that of its class if it has none.
+  public var receiverName: String { consumer.probe.name }
+
   /// As ``statistics``.
   public var receiverStatistics: EventThreadStatistics { statistics }
 }

@@ -12,6 +12,10 @@ package protocol LaneCallbackPlace {
     _ callback: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
   ) -> any EventListenerHandling
 
+  /// Has the place call a closure each time that nothing waits for it any more, until the closure returns false. Only a
+  /// pump does; elsewhere a callback can see that nothing waits of its own.
+  func whenDry(_ work: @escaping @Sendable () -> Bool)
+
   /// Returns how many events callbacks of the place have not got, of any type: those that wait, and those that were
   /// refused, dropped, or freed with the place. Any thread.
   var missedCount: @Sendable () -> (waiting: Int, lost: UInt64) { get }
@@ -27,7 +31,13 @@ extension EventThread: LaneCallbackPlace {
   package var missedCount: @Sendable () -> (waiting: Int, lost: UInt64) { { [consumer] in consumer.missedCount } }
 }
 
+extension LaneCallbackPlace {
+  package func whenDry(_ work: @escaping @Sendable () -> Bool) {}
+}
+
 extension EventPump: LaneCallbackPlace {
+  package func whenDry(_ work: @escaping @Sendable () -> Bool) { driver.whenDry(work) }
+
   package func addLaneCallback<E: Eventable>(
     _ callback: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
   ) -> any EventListenerHandling {
