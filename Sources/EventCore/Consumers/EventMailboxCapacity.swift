@@ -68,6 +68,8 @@ public enum EventOverflowPolicy: Sendable, Equatable {
   /// several events in one call each batch shares the time, and if one of them is refused, so are those behind it; in a
   /// balanced pool the lock-free core gives the time to each thread's share of them.
   ///
+  /// The time is the system's, whatever clock the central has.
+  ///
   /// This is the one policy under which a dispatch waits (D5), and while it does, it reaches no further receiver; a
   /// scheduled event that waits holds up the schedules of its central. A dispatch by the receiver itself, in a
   /// callback, is refused at once, since nobody else would make room; so is any dispatch in a deterministic central. An
