@@ -62,7 +62,9 @@ public enum EventOverflowPolicy: Sendable, Equatable {
   /// is dropped, below which nothing can be reached without a lock.
   ///
   /// What takes no place comes before the others of its lane in such a mailbox: `.latestOnly` and `.latestPerKey`
-  /// events, jobs of actors and tasks, and what trees, and listeners of other centrals, hand over to the receiver.
+  /// events, jobs of actors and tasks, and what trees, and listeners of other centrals, hand over to the receiver. On the
+  /// lock-free core an event that is dispatched while the receiver looks for its next one may come after one of a less
+  /// urgent lane that was dispatched later still (D1).
   case dropOldest
   /// The dispatch waits for a place, up to a time, and is then refused. The end of the receiver ends the wait. Of
   /// several events in one call each batch shares the time, and if one of them is refused, so are those behind it; in a

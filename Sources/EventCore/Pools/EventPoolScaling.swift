@@ -10,7 +10,8 @@
 ///   ``EventPoolSharedBalancer`` at most 128; otherwise the program ends.
 /// - The call is made on a thread of Dispatch, which then also makes the additional threads. It is never
 ///   made on a thread that dispatches or on a thread of the pool, so that a handler that does not return
-///   cannot delay it.
+///   cannot delay it. If the central has a clock of its own, it is made where that clock calls: by the thread that moves a
+///   ``ManualClock``, or in a task.
 /// - Because of ``EventPool/rescale()`` several threads may call it at once.
 public protocol EventPoolScaling: Sendable {
   /// How often the pool asks while it is busy; nil for never. It is read once, when the pool is made.
@@ -28,7 +29,8 @@ public protocol EventPoolScaling: Sendable {
   /// - Parameter reading: The state of the pool.
   /// - Returns: The number; at least 1.
   ///
-  /// **Threads**: one of Dispatch, and those that call ``EventPool/rescale()``: several at once.
+  /// **Threads**: one of Dispatch, or that of the central's own clock, and those that call ``EventPool/rescale()``:
+  /// several at once.
   func capacity(for reading: EventPoolReading) -> Int
 }
 
