@@ -56,7 +56,7 @@ extension EventCentral {
   }
 
   /// Makes sure that no event of a type is dispatched on the central, and handled, for a time from now on. All else is as
-  /// for ``next(_:within:where:)``.
+  /// for ``next(_:within:where:isolation:)``.
   ///
   /// - Throws: ``EventExpectationError``, which names the event, as soon as one came; `CancellationError` as there.
   public func expect<E: Eventable>(
@@ -76,7 +76,8 @@ extension EventCentral {
   /// ```
   ///
   /// As a `request`, but a deterministic central is run meanwhile, and its manual clock moved, as for
-  /// ``next(_:within:where:)``. An answerer that is `async` answers in a task, which such a central does not run.
+  /// ``next(_:within:where:isolation:)``. An answerer that is `async` answers in a task, which such a central does not
+  /// run.
   ///
   /// - Parameters:
   ///   - query: The question, an event.

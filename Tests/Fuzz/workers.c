@@ -97,11 +97,14 @@ static void make_worker(unsigned index)
 	PADDED(struct evc_mailbox_options) options = { .known = {
 		.strategy = (enum evc_wait_strategy)(draw() % 5),
 		.overflow = (enum evc_overflow)(draw() % 5),
-		.capacity = draw() % 2 == 0 ? 0 : draw() % 8,
+		.capacity = draw() % 8 == 0 ? draw() % 8 : 0,
 		.block_ns = draw(),
 		.batches = draw() % 2 == 0,
 	} };
 	enum evc_status expected = set_size(&options, offsetof(struct evc_mailbox_options, clock), sizeof(options.known)), status;
+
+	if (expected == EVC_OK && options.known.capacity != 0)
+		expected = EVC_INVALID_ARGUMENT;
 
 	if (shared == NULL || workers[index].made != NULL)
 		return;

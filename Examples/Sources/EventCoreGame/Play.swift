@@ -32,7 +32,7 @@ struct Play: ParsableCommand {
     if bot, replay != nil { throw ValidationError("--bot and --replay exclude each other: both press the keys.") }
     // Before the recorder replaces its file.
     if record != nil, record == replay { throw ValidationError("--record replaces what --replay reads: name two files.") }
-    if !headless, isatty(STDOUT_FILENO) == 0 { throw ValidationError("This is no terminal: add --headless.") }
+    if !headless, isatty(STDIN_FILENO) * isatty(STDOUT_FILENO) == 0 { throw ValidationError("This is no terminal: add --headless.") }
     if headless, replay == nil, !bot || steps == nil {
       throw ValidationError("Without a terminal nobody presses keys: add --replay FILE, or --bot and --steps NUMBER.")
     }

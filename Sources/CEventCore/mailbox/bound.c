@@ -113,7 +113,10 @@ uint32_t evc_bound_admit_by_look(struct evc_bound *bound, uint32_t events)
 
 uint64_t evc_bound_free(struct evc_bound *bound)
 {
-	/* Acquire: in this order, so that the difference is not below 0. */
+	/*
+	 * In this order, so that the difference is not below 0: a consumer of its own wrote what it reads, or, of a shared
+	 * mailbox, the acquire pairs with T1.
+	 */
 	uint64_t taken = atomic_load_explicit(&bound->taken, memory_order_acquire);
 	uint64_t in_use = atomic_load_explicit(&bound->admitted, memory_order_relaxed) - taken;
 

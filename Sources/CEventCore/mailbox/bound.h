@@ -23,7 +23,7 @@
  * Claim 1: at no time are more than `capacity` places in use. A3 succeeds only if `admitted` is what A1 loaded; then
  * A1 + n is at most `limit`, or at most what A2 found taken plus the capacity.
  * Claim 2: who is told "full" found no place at the moment of A2: `admitted` was at least A1 then. Tokens of latest-only
- * subscriptions have no place, and do not count. What an ended mailbox drops does not count either: its posts are refused.
+ * subscriptions have no place, and do not count. What an ended mailbox drops need not count: its posts are refused.
  * Claim 3: the mark is exact while one thread posts at a time: an admission that leads beyond it goes by A2.
  * With several, each of them sees at least the events that were waiting when it read `taken`.
  *

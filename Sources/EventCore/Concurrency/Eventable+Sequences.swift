@@ -53,7 +53,7 @@ extension Eventable {
   ///   - predicate: Returns true for the event to wait for. It runs in the calling task.
   ///   - limit: How long to wait at most, on the clock of the source's central; nil is for ever. The time of a manual
   ///     clock stands still until somebody moves it, and a deterministic central does nothing until somebody runs it:
-  ///     tests wait by `next(_:within:where:)` of EventCoreTesting, which does both.
+  ///     tests wait by `next(_:within:where:isolation:)` of EventCoreTesting, which does both.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The first event for which `predicate` is true.
   /// - Throws: ``EventWaitError/timedOut(_:)``; ``EventWaitError/sourceEnded``, also if the central of the source has

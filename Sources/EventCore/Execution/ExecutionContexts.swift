@@ -325,14 +325,7 @@ package final class ExecutionContexts: @unchecked Sendable {
   func opened(_ latches: [Latch], until deadline: UInt64?) async -> Bool {
     for latch in latches where !latch.isOpen {
       if let serial {
-        while true {
-          _ = serial.run { latch.isOpen || basis.now >= deadline ?? .max }
-          if latch.isOpen { break }
-          // Nothing of the central is left. The tasks of `async` listeners are none of it: they take what waits for them,
-          // and may give it more to do.
-          guard hasCalls, basis.now < deadline ?? .max, !Task.isCancelled else { return latch.isOpen }
-          await Task.yield()
-        }
+        guard await opened(latch, until: deadline ?? .max, in: serial) else { return false }
       } else {
         guard await latch.opened(until: deadline, by: basis.clock) else { return false }
       }
@@ -346,6 +339,23 @@ package final class ExecutionContexts: @unchecked Sendable {
     let calls = Latch()
     state.withLock { $0.calls[ObjectIdentifier(calls)] = calls }
     return calls
+  }
+
+  /// The same for one, in a deterministic central. The tasks of `async` listeners are none of it: they take what waits for
+  /// them, and may give it more to do. Its own time stands still meanwhile, so that with a limit they have a second of the
+  /// system's.
+  private func opened(_ latch: Latch, until deadline: UInt64, in serial: SerialLoop) async -> Bool {
+    let patience = deadline == .max ? .max : monotonicNanoseconds() + 1_000_000_000
+    var turns = 0
+    while true {
+      _ = serial.run { latch.isOpen || basis.now >= deadline }
+      if latch.isOpen { return true }
+      guard hasCalls, basis.now < deadline, monotonicNanoseconds() < patience, !Task.isCancelled else {
+        return latch.isOpen
+      }
+      turns += 1
+      if turns < 1_000 { await Task.yield() } else { try? await Task.sleep(for: .milliseconds(1)) }
+    }
   }
 
   private var hasCalls: Bool { state.withLock { $0.calls.values.contains { !$0.isOpen } } }

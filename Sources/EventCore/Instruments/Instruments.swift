@@ -202,6 +202,11 @@ final class Instruments: Sendable {
     last?.endWaiting()
     state.withLock { state in
       state.receivers[probe.number] = nil
+      // What it dispatched on threads that ended before it.
+      for (key, count) in state.past where key.source == probe.label {
+        state.past[key] = nil
+        state.past[SourceKey(name: key.name, source: probe.source, key: key.key), default: 0] += count
+      }
       if let last { state.ended[probe.name] = state.ended[probe.name].map { $0 + last } ?? last }
       state.names[probe.name]?.live -= 1
       // A program may have a name for each session.

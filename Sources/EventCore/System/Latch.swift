@@ -91,14 +91,18 @@ final class Latch: @unchecked Sendable {
   /// Returns when the gate is open, at a time on a clock, nil being the monotonic one, or when the task is
   /// cancelled. True if it is open.
   func opened(until deadline: UInt64?, by clock: CentralClock? = nil) async -> Bool {
-    let waiter = Waiter()
-    return await withTaskCancellationHandler {
-      await opened(waiter, until: deadline, by: clock)
-    } onCancel: {
-      monitor.lock()
-      waiter.isCancelled = true
-      monitor.unlock()
-      resume(waiter)
+    while true {
+      let waiter = Waiter()
+      let isOpen = await withTaskCancellationHandler {
+        await opened(waiter, until: deadline, by: clock)
+      } onCancel: {
+        monitor.lock()
+        waiter.isCancelled = true
+        monitor.unlock()
+        resume(waiter)
+      }
+      // An alarm rings once, and may be early.
+      guard !isOpen, let clock, let deadline, clock.now < deadline, !Task.isCancelled else { return isOpen }
     }
   }
 

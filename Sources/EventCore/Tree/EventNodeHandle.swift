@@ -43,10 +43,7 @@ public final class EventNodeHandle: EventRegistration, Sendable {
   public var executesOn: EventListenerContext? { delivery?.place }
 
   /// Whether the handler can still be called. Once this is false, no call of it begins (D6).
-  public var isActive: Bool { isRegistered && delivery?.delivers ?? true }
-
-  /// The same without a look at the place: true until the handler is removed.
-  var isRegistered: Bool { registered.map(core.isActive) ?? true }
+  public var isActive: Bool { registered.map(core.isActive) != false && delivery?.delivers ?? true }
 
   /// Removes the handler, as ``EventRegistration/remove()``.
   ///

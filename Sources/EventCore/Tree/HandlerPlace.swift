@@ -36,7 +36,8 @@ struct HandlerPlace {
       actor.preconditionIsolated(sentence("actor"))
     } else {
       require(!isActor, sentence("actor", "in the deinit of that actor, or after it: raise it before"))
-      require(isMain ? MainQueue.isCurrent : currentThreadNumber() == thread, sentence("thread"))
+      // Inside of another queue's `sync` the thread is the same, and the queue is not the main one.
+      require(currentThreadNumber() == thread || isMain && MainQueue.isCurrent, sentence("thread"))
     }
   }
 }

@@ -24,10 +24,10 @@ final class TreeDelivery: Sendable {
   func handOver(_ handle: EventNodeHandle, _ body: @escaping @Sendable () -> Void) -> Bool {
     // `canRun` is needed, since a task closes the consumer of an actor some time after the actor's end.
     let isPosted = consumer.canRun && consumer.post {
-      // `isRunning` is set before `isRegistered` is read: `waitUntilDone` follows the removal, so that either
+      // `isRunning` is set before `isActive` is read: `waitUntilDone` follows the removal, so that either
       // it sees the call or the call sees the removal.
       self.state.withLock { $0.isRunning = true }
-      if handle.isRegistered { body() }
+      if handle.isActive { body() }
       let waiting = self.state.withLock { state in
         state.isRunning = false
         defer { state.waiting.removeAll() }
@@ -40,7 +40,7 @@ final class TreeDelivery: Sendable {
   }
 
   /// Whether the place handles what was handed over.
-  var delivers: Bool { consumer.canRun && consumer.delivers }
+  var delivers: Bool { consumer.canRun && (consumer.isOpen || consumer.isDraining) }
   /// Whether it takes more.
   @usableFromInline var isOpen: Bool { consumer.canRun && consumer.isOpen }
 

@@ -56,6 +56,29 @@ struct TreeExecutionTests {
     #expect(log.entries == [1, -2])
   }
 
+  private final class Count {
+    var value = 0
+    func onPing(_ ping: Ping) { value += 1 }
+  }
+
+  /// On no actor that it would know.
+  private func add(_ count: Count, to node: EventNode) { node.addHandler(owner: count, Count.onPing) }
+
+  @MainActor
+  @Test("an owner that is not Sendable belongs to the main thread and to the main queue", arguments: cores)
+  func onMain(core: EventCentral.Core) async {
+    let (node, count) = (EventNode(core: core), Count())
+    add(count, to: node)
+    // Here the queue is another one, on the same thread.
+    _ = DispatchQueue(label: "side").sync { node.propagate(event: Ping(number: 1)) }
+    // Then the thread may be another one, on the same queue.
+    for number in 2...100 {
+      await Task.yield()
+      node.propagate(event: Ping(number: number))
+    }
+    #expect(count.value == 100)
+  }
+
   private func addTokenHolder(_ lifetime: Lifetime, to node: EventNode, on thread: EventThread) -> EventNodeHandle {
     let token = lifetime.token()
     return node.addHandler(executeOn: thread) { (_: Note) in withExtendedLifetime(token) {} }

@@ -222,7 +222,9 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     own.pointee.lane = 0
     hot.pointee.first = UInt8(Lane.count)
     if own.pointee.looksAtShared, let shared {
-      let event = shared.hot.pointee.firstLane < lane ? shared.takeEvent(into: &buffer.pointee) : nil
+      let sharedLane = shared.hot.pointee.firstLane
+      if sharedLane < lane { noteBurst(shared.lanes[sharedLane]) }
+      let event = sharedLane < lane ? shared.takeEvent(into: &buffer.pointee) : nil
       // A worker that spins goes on to look as long as there is something, and all have to see that it refuses. An
       // interrupt of it is for nobody.
       shared.setUrgent(shared.hot.pointee.occupied != 0 || shared.hot.pointee.refuses)
@@ -234,8 +236,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     guard lane < Lane.count else {
       return hot.pointee.refuses || shared?.hot.pointee.refuses == true ? .end : .dry
     }
-    // Half of what is kept, since a lane grows to twice what waits.
-    if inbox.lanes[lane].pointee.used > Self.keptBytes / 2 { own.pointee.sawBurst = true }
+    noteBurst(inbox.lanes[lane])
     if self.shared != nil || inbox.bound?.displaces == true || LockingLane.isStack(lane) {
       return .event(inbox.takeEvent(into: &buffer.pointee))
     }
@@ -247,6 +248,11 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     hot.pointee.first = UInt8(lane)
     own.pointee.sinceLook = 1
     return .event(inbox.event(of: take(from: lanes[lane]), into: &buffer.pointee))
+  }
+
+  /// Half of what is kept makes a burst, since a lane grows to twice what waits.
+  private func noteBurst(_ lane: UnsafeMutablePointer<LockingLane>) {
+    if lane.pointee.used > Self.keptBytes / 2 { own.pointee.sawBurst = true }
   }
 
   /// Locks the mutex, and waits for a microsecond first if a producer holds it, or if the queue is dry and the
@@ -301,7 +307,11 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
   private func wait() {
     if strategy.spinNanoseconds == nil { trimAfterBurst(comesBack: true) }
     if spin() { return }
-    var deadline: UInt64? = monotonicNanoseconds() + Self.keptNanoseconds
+    let now = monotonicNanoseconds()
+    if own.pointee.sawBurst { own.pointee.quietSince = now }
+    own.pointee.sawBurst = false
+    // A burst of a shared mailbox may have been another worker's.
+    var deadline: UInt64? = (shared == nil ? own.pointee.quietSince : now) + Self.keptNanoseconds
     inbox.mutex.lock()
     while !hasNews {
       sleeper.announce(toShared: own.pointee.looksAtShared)
@@ -350,7 +360,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     var turns = 0
     while !hasNews {
       turns += 1
-      if limit == nil, turns % 65_536 == 0 { trimAfterBurst(comesBack: true) }
+      // A turn that yields may take milliseconds.
+      if limit == nil, turns % (strategy == .yield ? 256 : 65_536) == 0 { trimAfterBurst(comesBack: true) }
       if strategy == .yield {
         yieldThread()
       } else if turns % 64 == 0, let limit, monotonicNanoseconds() - start >= limit {
