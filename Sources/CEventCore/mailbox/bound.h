@@ -9,7 +9,7 @@
  * The difference is how many places are in use. Both only grow, but for posts that fail.
  *
  *   producer                                        consumer
- *   A1 load admitted                   relaxed      T1 take an envelope, add 1 to taken   relaxed store
+ *   A1 load admitted                   relaxed      T1 take an envelope, add 1 to taken   release store
  *   A2 if A1 + n is beyond `limit`:                 T2 load signal                        relaxed
  *      load taken                      seq_cst
  *      beyond taken + capacity: full
@@ -142,11 +142,14 @@ static inline uint32_t evc_bound_admit(struct evc_bound *bound, uint32_t events)
 	return events;
 }
 
-/* T1 of a mailbox with one consumer. Relaxed: nobody else writes it; evc_mailbox_order_taken orders it. */
+/*
+ * T1 of a mailbox with one consumer. Nobody else writes it; evc_mailbox_order_taken orders it. Release, pairs with A2: who
+ * gets the place knows that its event has left its lane, and so does who sees the next one there (depths).
+ */
 static inline void evc_bound_count_taken(struct evc_bound *bound)
 {
 	atomic_store_explicit(&bound->taken, atomic_load_explicit(&bound->taken, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+			      memory_order_release);
 }
 
 /* How many places are free. Any thread; exact while nothing is admitted or taken. */

@@ -179,8 +179,8 @@ struct evc_envelope *evc_mailbox_take_displaceable(struct evc_mailbox *mailbox, 
 	 */
 	atomic_fetch_add_explicit(&mailbox->left[envelope->lane], 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&mailbox->lists[envelope->lane].drained, 1, memory_order_release);
-	/* T1. */
-	atomic_fetch_add_explicit(&mailbox->bound->taken, 1, memory_order_relaxed);
+	/* T1. Release, as evc_bound_count_taken. */
+	atomic_fetch_add_explicit(&mailbox->bound->taken, 1, memory_order_release);
 	return envelope;
 }
 #endif

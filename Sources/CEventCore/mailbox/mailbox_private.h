@@ -439,9 +439,10 @@ static inline void evc_mailbox_count_left(struct evc_mailbox *mailbox, unsigned 
 static inline void evc_mailbox_count_taken(struct evc_mailbox *mailbox, unsigned lane,
 					   const struct evc_envelope *envelope)
 {
+	evc_mailbox_count_left(mailbox, lane, 1);
+	/* In this order, or the next event of that place would seem to wait beside this one. */
 	if (evc_unlikely(mailbox->bound != NULL) && !(envelope->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_EXEMPT)))
 		evc_bound_count_taken(mailbox->bound);
-	evc_mailbox_count_left(mailbox, lane, 1);
 }
 
 /* Takes the first envelope of a lane whose list is not empty. */
