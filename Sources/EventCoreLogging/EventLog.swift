@@ -28,6 +28,7 @@
     private let interval: Duration
     private let failures: EventListener
     private let watch: EventObservation?
+    private let isDeterministic: Bool
     /// How many events of each receiver have to wait until the next word.
     private let next: Mutex<[Int]>
 
@@ -60,6 +61,7 @@
       self.logger = logger
       self.backlog = backlog
       self.interval = interval
+      isDeterministic = central.isDeterministic
       next = Mutex(receivers.map { _ in backlog })
       failures = EventListener(on: central, mailbox: .bounded(1_000, whenFull: .dropOldest), name: "EventLog")
       watch = slow.map { slow in
@@ -81,6 +83,18 @@
             failure.lateAnswer == nil ? "A handler threw." : "An answer came too late.", error: failure.error,
             metadata: ["event": "\(failure.eventType)", "error": "\(failure.error)"])
         }, executeOn: .listenerThread, on: failures)
+      Mark.addListener(nil, { _ in }, executeOn: .listenerThread, on: failures)
+    }
+
+    /// Comes behind all failures that wait. Its end is told however it ends: handled, dropped in favour of a failure, or
+    /// freed with the listener.
+    private struct Mark: Eventable {
+      final class End: Sendable {
+        let continuation: AsyncStream<Never>.Continuation
+        init(continuation: AsyncStream<Never>.Continuation) { self.continuation = continuation }
+        deinit { continuation.finish() }
+      }
+      let end: End
     }
 
     deinit {
@@ -116,8 +130,8 @@
     }
 
     /// Looks again and again, until its task is cancelled; as a service, until the graceful shutdown. Then it looks once
-    /// more, and waits up to two seconds until the failures that were dispatched before are logged. Name it before the
-    /// services whose handlers it logs, since a group shuts the last one down first.
+    /// more, and waits until the failures that were dispatched before are logged. Name it before the services whose handlers
+    /// it logs, since a group shuts the last one down first.
     public func run() async throws {
       #if ServiceLifecycle
         await cancelWhenGracefulShutdown { await self.lookUntilCancelled() }
@@ -132,10 +146,12 @@
         try? await Task.sleep(for: interval)
       }
       look()
-      // What the last handlers threw. In a task of its own, since this one is cancelled.
-      await Task { [failures] in
-        for _ in 0..<200 where failures.eventCount > 0 { try? await Task.sleep(for: .milliseconds(10)) }
-      }.value
+      // A deterministic central is run by whoever waits here, if at all.
+      guard !isDeterministic else { return }
+      let (end, mark) = AsyncStream.makeStream(of: Never.self)
+      failures.queueEvent(Mark(end: Mark.End(continuation: mark)), priority: .lowest)
+      // In a task of its own, since this one is cancelled.
+      await Task { for await _ in end {} }.value
     }
   }
 

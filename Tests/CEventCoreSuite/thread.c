@@ -7,7 +7,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "suite.h"
+#include "bounded.h"
+
+#include "memory/thread_record.h"
 
 #include <sched.h>
 #include <string.h>
@@ -269,11 +271,75 @@ static const char *detached(void)
 	return NULL;
 }
 
+/*
+ * What ends with a payload that a full mailbox drops may unregister its thread. What the thread had kept is another one's
+ * from then on.
+ */
+struct leaver {
+	struct suite_gate adopted, posted;
+	pthread_t thread;
+	enum evc_status left;
+	uint32_t dropped;
+};
+
+static void *adopt(void *opaque)
+{
+	struct leaver *leaver = opaque;
+	uint32_t before;
+
+	if (evc_reserve(1) == EVC_OK) {
+		before = evc_thread_record_current->overflow.dropped;
+		suite_gate_open(&leaver->adopted);
+		(void)suite_gate_pass(&leaver->posted);
+		leaver->dropped = evc_thread_record_current->overflow.dropped - before;
+	}
+	return NULL;
+}
+
+static void leave_and_wait(void *context, void *payload)
+{
+	struct leaver *leaver = context;
+
+	(void)payload;
+	leaver->left = evc_unregister_thread();
+	if (pthread_create(&leaver->thread, NULL, adopt, leaver) == 0)
+		(void)suite_gate_pass(&leaver->adopted);
+}
+
+static bool ignore_event(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	(void)context, (void)payload, (void)envelope, (void)owned;
+	return true;
+}
+
+static const char *leaves_in_a_drop(void)
+{
+	struct leaver leaver = { SUITE_GATE, SUITE_GATE, .left = EVC_CLOSED, .dropped = UINT32_MAX };
+	struct evc_subscription_options options = { .size = sizeof(options), .context = &leaver,
+						    .deliver = ignore_event, .drop = leave_and_wait };
+	struct suite_receiver receiver;
+
+	EXPECT_NONE(open_bounded(&receiver, EVC_OVERFLOW_DROP_NEWEST, 1));
+	EXPECT_OK(evc_mailbox_add_subscription(receiver.mailbox, &options, &receiver.subscription));
+	EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_NORMAL, 1));
+	EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_NORMAL, 2));
+	suite_gate_open(&leaver.posted);
+	EXPECT_EQUAL(pthread_join(leaver.thread, NULL), 0, "joined");
+	EXPECT_OK(leaver.left);
+	EXPECT_EQUAL(leaver.dropped, 0, "dropped by a thread that has posted nothing");
+	EXPECT_NONE(expect_counts(&receiver, (struct counts){ 2, 0, 1, 0, 1, 1 }));
+	EXPECT_EQUAL(evc_mailbox_pump(receiver.mailbox, 10), EVC_EMPTY, "pumped");
+	evc_mailbox_release(receiver.mailbox);
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "D6 a thread cannot join itself, but may end itself", not_itself },
 	{ "D7 a handler dispatches, subscribes, unsubscribes and ends its own thread", from_inside },
 	{ "D9 a running thread keeps its mailbox", keeps_its_mailbox },
 	{ "D9 a thread that is detached, also by its own handler, frees itself", detached },
+	{ "a thread may be unregistered where a full mailbox drops its event", leaves_in_a_drop },
 	{ "D12 thread options that cannot be had are a status, and leave nothing", options },
 	{ "D12 a thread's mailbox takes no second consumer before the thread has ended", alone },
 };

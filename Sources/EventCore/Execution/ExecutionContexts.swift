@@ -346,15 +346,14 @@ package final class ExecutionContexts: @unchecked Sendable {
   /// system's.
   private func opened(_ latch: Latch, until deadline: UInt64, in serial: SerialLoop) async -> Bool {
     let patience = deadline == .max ? .max : monotonicNanoseconds() + 1_000_000_000
-    var turns = 0
     while true {
       _ = serial.run { latch.isOpen || basis.now >= deadline }
       if latch.isOpen { return true }
       guard hasCalls, basis.now < deadline, monotonicNanoseconds() < patience, !Task.isCancelled else {
         return latch.isOpen
       }
-      turns += 1
-      if turns < 1_000 { await Task.yield() } else { try? await Task.sleep(for: .milliseconds(1)) }
+      // For a millisecond at most: an event for the workers of a shared mailbox tells nobody that there is more to do.
+      _ = await latch.opened(until: monotonicNanoseconds() + 1_000_000)
     }
   }
 

@@ -129,25 +129,6 @@ struct ListenerDrainTests {
     #expect(numbers.entries.filter { $0 >= 0 } == [0, 1, 2])
   }
 
-  @Test("a deterministic drain is true when the last call of a removed listener has returned", arguments: cores)
-  func removedThenDrained(core: EventCentral.Core) async {
-    for _ in 0..<1_000 {
-      let world = EventCentral(deterministic: 1, core: core)
-      let (entered, leave) = (Gate(), Gate())
-      let handle = Hit.addListener(nil, concurrency: .serial, on: world) { _ async in
-        entered.open()
-        await offThePool { leave.pass() }
-      }
-      Hit().queue(on: world)
-      await offThePool { entered.pass() }
-      handle.remove()
-      async let isRemoved = handle.removed()
-      leave.open()
-      _ = await isRemoved
-      #expect(await world.drain())
-    }
-  }
-
   @Test("D10: what waits on a drained thread for a listener of another central has an end", arguments: cores)
   func selfDispatching(core: EventCentral.Core) async {
     let (world, other) = (EventCentral(core: core), EventCentral(core: core))
@@ -383,38 +364,5 @@ struct ListenerDrainTests {
     #expect(world.scheduleStatistics.pending == 0)
     #expect(await world.drain())
     #expect(await EventListener(on: world).drain())
-  }
-
-  @Test("a deterministic central runs until its listeners are drained", arguments: cores)
-  func deterministic(core: EventCentral.Core) async {
-    let world = EventCentral(deterministic: 1, core: core)
-    let numbers = Log<Int>()
-    Hit.addListener(nil, { numbers.append($0.number) }, executeOn: .listenerThread, on: world)
-    Hit.addListener(nil, { numbers.append($0.number) }, executeOn: .taskThread, on: world)
-    (0..<3).map(Hit.init).queue(on: world)
-    #expect(await world.drain())
-    #expect(numbers.entries.sorted() == [0, 0, 1, 1, 2, 2])
-    // Its task ends elsewhere, a moment later.
-    let removed = EventCentral(deterministic: 1, core: core)
-    Hit.addListener(nil, concurrency: .serial, on: removed) { _ async in }.remove()
-    #expect(await removed.drain())
-    // The tasks of these end because of the drain.
-    for number in 0..<200 {
-      let asynchronous = EventCentral(deterministic: 1, core: core)
-      let handled = Log<Int>()
-      Hit.addListener(nil, concurrency: number % 2 == 0 ? .serial : .concurrent(2), on: asynchronous) { hit async in
-        await Task.yield()
-        handled.append(hit.number)
-      }
-      (0..<number % 4).map(Hit.init).queue(on: asynchronous)
-      #expect(await asynchronous.drain())
-      #expect(handled.entries.sorted() == Array(0..<number % 4))
-    }
-    // Nobody takes from this one, and nothing is left to run.
-    let other = EventCentral(deterministic: 1, core: core)
-    let hits = Hit.events(on: other)
-    Hit().queue(on: other)
-    #expect(await other.drain(until: other.now + .seconds(1)) == false)
-    withExtendedLifetime(hits) {}
   }
 }
