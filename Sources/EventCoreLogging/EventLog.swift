@@ -23,6 +23,7 @@
   /// **Threads**: any, for every member.
   public final class EventLog: Sendable {
     private let receivers: [any EventReceiver]
+    private let names: [String]
     private let logger: Logger
     private let backlog: Int
     private let interval: Duration
@@ -37,7 +38,8 @@
     /// - Parameters:
     ///   - central: Whose failures are logged, as errors: handlers that throw, answers that come too late, but not those
     ///     that came after another's. While the log is a thousand behind, the oldest are dropped.
-    ///   - receivers: Whose mailboxes are looked at. They are kept alive.
+    ///   - receivers: Whose mailboxes are looked at. They are kept alive. Of several with one name the second is
+    ///     `Name-2`, and so on.
     ///   - logger: Where it is written.
     ///   - backlog: How many events wait when a mailbox is said to grow, as a warning; it is said again each time that
     ///     the number has doubled, and once when less than half of them wait.
@@ -58,6 +60,7 @@
         duration.
         """)
       self.receivers = receivers
+      names = receivers.distinctNames
       self.logger = logger
       self.backlog = backlog
       self.interval = interval
@@ -123,7 +126,7 @@
         logger.log(
           level: word.level, word.message,
           metadata: [
-            "receiver": "\(receiver.receiverName)", "waiting": "\(waiting)", "refused": "\(statistics.refused)",
+            "receiver": "\(names[index])", "waiting": "\(waiting)", "refused": "\(statistics.refused)",
             "dropped": "\(statistics.dropped)",
           ])
       }

@@ -79,14 +79,8 @@
       of receivers: any EventReceiver..., every interval: Duration = .seconds(10),
       factory: any MetricsFactory = MetricsSystem.factory
     ) {
-      var seen: [String: Int] = [:]
-      let named = receivers.map { receiver in
-        let name = receiver.receiverName
-        seen[name, default: 0] += 1
-        let number = seen[name, default: 1]
-        return (name: number == 1 ? name : "\(name)-\(number)", receiver: receiver)
-      }
-      self.init(every: interval, factory) { named.map { MetricsReading($0.name, $0.receiver) } }
+      let names = receivers.distinctNames
+      self.init(every: interval, factory) { zip(names, receivers).map(MetricsReading.init) }
     }
 
     private init(

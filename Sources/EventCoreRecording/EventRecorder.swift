@@ -135,9 +135,16 @@ public final class EventRecorder: Sendable {
   /// Ends the recording as the form that blocks, but without blocking the thread of the task. In a task that is
   /// cancelled it waits all the same, since nothing may be missing in the file.
   @discardableResult
-  public func finish() async throws(EventRecordingError) -> Counts {
-    // In a task of its own, since a drain gives up in one that is cancelled.
-    if let thread { _ = await Task { await thread.drain() }.value }
+  public nonisolated(nonsending) func finish() async throws(EventRecordingError) -> Counts {
+    if let thread {
+      if thread.central.isDeterministic {
+        // Its handlers run here, also in a task that is cancelled.
+        _ = await thread.drain()
+      } else {
+        // In a task of its own, since a drain gives up in one that is cancelled.
+        _ = await Task { await thread.drain() }.value
+      }
+    }
     return try end()
   }
 

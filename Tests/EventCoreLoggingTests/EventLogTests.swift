@@ -177,6 +177,27 @@
       expectMessage(result, "after a time that is greater than 0, and this one after -1.0 seconds")
     }
 
+    @Test("receivers of one name are told apart, and a pool has the name that it was given", arguments: cores)
+    func names(core: EventCentral.Core) async {
+      let world = EventCentral(core: core)
+      let (logger, log) = makeLogger()
+      let clerks = (0..<2).map { _ in Clerk(on: world) }
+      let pool = EventPool(capacity: 1, on: world, name: "crew") { _ in Clerk(on: world) }
+      Order().queue(on: world)
+      let all = clerks + pool.withThreads { $0 }
+      for clerk in all { clerk.began.pass() }
+      Order().queue(on: world)
+      EventLog(of: world, clerks[0], clerks[1], pool, to: logger, backlog: 1).look()
+      #expect(log.entries.map { $0.metadata["receiver"] } == ["Clerk", "Clerk-2", "crew"])
+      for clerk in all {
+        clerk.gate.open()
+        clerk.began.pass()
+        clerk.gate.open()
+      }
+      for clerk in clerks { #expect(await clerk.drain()) }
+      #expect(await pool.drain())
+    }
+
     @Test("threads, pools, listeners, workers and centrals are looked at until the task is cancelled", arguments: cores)
     func run(core: EventCentral.Core) async throws {
       let world = EventCentral(core: core)

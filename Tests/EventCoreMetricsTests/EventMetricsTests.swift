@@ -127,6 +127,34 @@
       }
     }
 
+    @Test("of an observed central: what a shared pool's mailbox refuses, drops and holds", arguments: cores)
+    func shared(core: EventCentral.Core) async throws {
+      let world = EventCentral(core: core)
+      let metrics = TestMetrics()
+      let sampler = EventMetrics(observing: world, factory: metrics)
+      do {
+        let pool = EventPool(
+          capacity: 1, balancer: .shared, mailbox: .bounded(3, whenFull: .refuse), on: world, name: "clerks"
+        ) { _ in Clerk() }
+        let clerk = pool.withThreads { $0[0] }
+        Order().queue(on: world)
+        clerk.began.pass()
+        (0..<5).map(Order.init).queue(on: world)
+        sampler.sample()
+        #expect(total(metrics, "accepted", "clerks") == 4 && total(metrics, "refused", "clerks") == 2)
+        #expect(try gauge(metrics, "waiting", "clerks") == 3 && gauge(metrics, "high_water_mark", "clerks") == 3)
+        let names = world.statistics.receivers.map(\.name)
+        #expect(try #require(names.firstIndex(of: "clerks")) < #require(names.firstIndex(of: "clerks-0")))
+        pool.cancel()
+        clerk.gate.open()
+        await pool.join()
+      }
+      #expect(await yieldUntil { world.statistics.receivers.allSatisfy(\.hasEnded) })
+      sampler.sample()
+      #expect(total(metrics, "cancelled", "clerks") == 3 && total(metrics, "accepted", "clerks") == 4)
+      #expect(try gauge(metrics, "waiting", "clerks") == 0)
+    }
+
     @Test("metrics go with the object that made them, and have the names that receivers were given", arguments: cores)
     func released(core: EventCentral.Core) async {
       let world = EventCentral(core: core)

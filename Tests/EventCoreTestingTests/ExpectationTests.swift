@@ -45,6 +45,31 @@ struct ExpectationTests {
     handle.remove()
   }
 
+  @MainActor
+  @Test("drains and joins of a deterministic central run its events on the caller's actor", arguments: cores)
+  func drainsOnMainActor(core: EventCentral.Core) async throws {
+    let world = EventCentral(deterministic: 1, core: core)
+    var points = 0
+    // On the MainActor, too.
+    Hit.addListener(nil, { points += $0.points }, on: world)
+    func hit() { Hit(points: 1).queue(on: world) }
+    hit()
+    #expect(await Referee(on: world).drain())
+    hit()
+    let cancelled = Referee(on: world)
+    cancelled.cancel()
+    await cancelled.join()
+    hit()
+    #expect(await EventPool<Referee>(capacity: 2, on: world).drain())
+    hit()
+    let pool = EventPool<Referee>(capacity: 2, on: world)
+    pool.cancel()
+    await pool.join()
+    hit()
+    #expect(await world.drain())
+    #expect(points == 5)
+  }
+
   @Test("an event that does not come, or not in time, is an error that names it", arguments: cores)
   func none(core: EventCentral.Core) async throws {
     let world = EventCentral(deterministic: 1, core: core)

@@ -25,3 +25,17 @@ extension EventReceiver {
   public var waitingEventCount: Int { mailboxStatistics.waiting }
   public var handlerRunningFor: Duration? { nil }
 }
+
+extension [any EventReceiver] {
+  /// The names under which a log or metrics of these receivers tell them apart: of several with one name the second is
+  /// `Name-2`, and so on.
+  package var distinctNames: [String] {
+    var seen: [String: Int] = [:]
+    return map { receiver in
+      let name = receiver.receiverName
+      seen[name, default: 0] += 1
+      let number = seen[name, default: 1]
+      return number == 1 ? name : "\(name)-\(number)"
+    }
+  }
+}

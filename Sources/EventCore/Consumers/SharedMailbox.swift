@@ -50,26 +50,30 @@ final class SharedMailbox: @unchecked Sendable {
   static let maximumWorkers = 256
 
   let core: any SharedMailboxCore
+  /// What statistics call the mailbox. Its workers have probes of their own, which count what is handled.
+  let probe: ConsumerProbe
+  private let instruments: Instruments
   private let router: any RouteRegistry
   private let names: ReceiverNames
-  /// What outcomes call this receiver.
-  private let name: String
   private let state = Guarded(State())
 
   /// - Parameters:
   ///   - router: The central's router, of the same core.
   ///   - capacity: How many events may wait for all workers together.
-  ///   - name: What outcomes call it.
+  ///   - name: What outcomes and statistics call it.
   init(
     _ basis: CentralBasis, router: any RouteRegistry, capacity: EventMailboxCapacity = .unbounded, name: String = ""
   ) {
     core = basis.core.parts.makeSharedMailbox(capacity)
     names = basis.names
-    self.name = name
+    instruments = basis.instruments
+    probe = instruments.makeProbe(name)
     self.router = router
+    instruments.add(self)
   }
 
   deinit {
+    instruments.remove(probe) { reading }
     state.withLock { state in
       for entry in state.entries.values {
         names.remove(entry.subscription)
@@ -144,7 +148,7 @@ final class SharedMailbox: @unchecked Sendable {
     let entry = Entry(receiver, index: state.entries.count)
     entry.subscription =
       entry.route.ordinal == 0 ? core.addSubscription(entry) : core.addLatestSubscription(entry)
-    names.set(entry.subscription, name)
+    names.set(entry.subscription, probe.name)
     state.entries[receiver.route] = entry
     return entry
   }
@@ -166,5 +170,32 @@ final class SharedMailbox: @unchecked Sendable {
     } else {
       core.close()
     }
+  }
+
+  /// Frees and counts what waits after the end of the mailbox and of all its workers. A second call does nothing.
+  func dropAll() {
+    core.dropAll()
+    instruments.remove(probe) { reading }
+  }
+}
+
+extension SharedMailbox: Instrumented {
+  func followInstruments() {}
+
+  var waiting: Int { core.depths().reduce(0, +) }
+
+  var statistics: EventMailboxStatistics { statistics(core.counts()) }
+
+  private func statistics(_ counts: (taken: UInt64, dropped: UInt64)) -> EventMailboxStatistics {
+    EventMailboxStatistics(counts, superseded: core.supersededCount, waiting: waiting, core.overflow)
+  }
+
+  var reading: ReceiverReading {
+    // As `Consumer.reading`.
+    let counts = core.counts()
+    let mailbox = statistics(counts)
+    return ReceiverReading(
+      accepted: mailbox.accepted, refused: mailbox.refused, dropped: mailbox.dropped, waiting: mailbox.waiting,
+      highWaterMark: mailbox.highWaterMark, skipped: core.supersededCount, cancelled: counts.dropped)
   }
 }

@@ -322,7 +322,7 @@ package final class ExecutionContexts: @unchecked Sendable {
 
   /// Waits for all of these, at most until a time on the central's clock; nil is for ever. False if that came first, or
   /// the task was cancelled.
-  func opened(_ latches: [Latch], until deadline: UInt64?) async -> Bool {
+  nonisolated(nonsending) func opened(_ latches: [Latch], until deadline: UInt64?) async -> Bool {
     for latch in latches where !latch.isOpen {
       if let serial {
         guard await opened(latch, until: deadline ?? .max, in: serial) else { return false }
@@ -344,7 +344,7 @@ package final class ExecutionContexts: @unchecked Sendable {
   /// The same for one, in a deterministic central. The tasks of `async` listeners are none of it: they take what waits for
   /// them, and may give it more to do. Its own time stands still meanwhile, so that with a limit they have a second of the
   /// system's.
-  private func opened(_ latch: Latch, until deadline: UInt64, in serial: SerialLoop) async -> Bool {
+  private nonisolated(nonsending) func opened(_ latch: Latch, until deadline: UInt64, in serial: SerialLoop) async -> Bool {
     let patience = deadline == .max ? .max : monotonicNanoseconds() + 1_000_000_000
     while true {
       _ = serial.run { latch.isOpen || basis.now >= deadline }

@@ -25,7 +25,8 @@ extension EventCentral {
   /// - The main queue and the MainActor: likewise, so the main thread has to call it; elsewhere it traps.
   /// - Other actors run on executors of their own: a registration on one traps.
   /// - An ``EventPump`` is run by its own loop, on the same thread, before or after the run.
-  /// - `drain(until:)` and `join()` run the central until their thread or pool has ended.
+  /// - `drain(until:)` and `join()` run the central until their thread or pool has ended; in a task they do so on the actor
+  ///   of their caller, such as the MainActor.
   /// - Scheduled events: inside the run, and inside those of pumps, as by ``Timers/pumps``.
   /// - A mailbox that is full refuses at once where its policy is `.block(upTo:)`, since nothing runs during a wait.
   ///
@@ -97,7 +98,7 @@ extension EventCentral {
   }
 
   /// The same for a task, without blocking its thread.
-  func waited(for consumer: Consumer, until deadline: UInt64?) async -> Bool {
+  nonisolated(nonsending) func waited(for consumer: Consumer, until deadline: UInt64?) async -> Bool {
     guard serial != nil else { return await consumer.ended.opened(until: deadline, by: basis.clock) }
     return runUntilEnd(of: consumer, until: deadline)
   }

@@ -136,7 +136,7 @@ public final class EventCentral: EventListenable, Sendable {
   ///
   /// **Threads**: any task or actor.
   @discardableResult
-  public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
+  public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     scheduler.close()
     return await listener.drain(until: deadline)
   }

@@ -170,7 +170,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// **Threads**: any task or actor. A listener that awaits the drain of its own place delays it until the deadline, also
   /// after it has removed itself.
   @discardableResult
-  public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
+  public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let isDrained = await contexts.opened(contexts.closeWhenEmpty(), until: deadline.limit)
     end()
     return isDrained
@@ -271,7 +271,7 @@ struct OwnedListener: ~Copyable, Sendable {
   ///
   /// - Returns: Waits, at most until a time, for what waits outside of the owner's threads. False if that came first, or
   ///   the task was cancelled.
-  func closeWhenEmpty() -> (_ deadline: UInt64?) async -> Bool {
+  func closeWhenEmpty() -> nonisolated(nonsending) (_ deadline: UInt64?) async -> Bool {
     isClosing.store(true, ordering: .relaxed)
     // As in `value`.
     atomicMemoryFence(ordering: .sequentiallyConsistent)

@@ -7,8 +7,9 @@
 /// (``EventCentral/observe(times:)``); mailboxes always count. All are exact while nothing is dispatched or handled,
 /// and a momentary reading otherwise.
 public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvertible {
-  /// The receivers by age: event threads, pumps, the places of listeners, and sequences. Those that have ended follow;
-  /// the figures of all that had the same name are added up.
+  /// The receivers by age: event threads, pumps, the places of listeners, sequences, and the shared mailboxes of pools,
+  /// each before the pool's threads, which handle what it counts. Those that have ended follow; the figures of all that
+  /// had the same name are added up.
   public var receivers: [Receiver]
   /// Who has dispatched events of which types, to at least one receiver, while the central was observed.
   public var dispatches: [Dispatches]

@@ -28,6 +28,8 @@ import Dispatch
 public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   let core: PoolCore
   @usableFromInline let direct: any RouterCore
+  /// The name that it was given, or its type.
+  public let receiverName: String
   private let ownListener = OwnedListener()
 
   /// Makes a pool whose threads are made by a closure, which can give each thread different arguments.
@@ -67,6 +69,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
       capacity: capacity, balancer: balancer, scaler: scaler, mailbox: mailbox, central: central,
       name: name ?? "\(Thread.self)", accepts: { $0 is Thread.Type }, make: make)
     direct = core.direct
+    receiverName = name ?? "\(Self.self)"
   }
 
   /// Makes a pool that makes its threads by their initialiser without parameters. All else is as for
@@ -210,7 +213,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   ///
   /// **Threads**: any task or actor. A listener `on:` the pool that awaits its drain delays it until the deadline.
   @discardableResult
-  public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
+  public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let slots = core.close(whenEmpty: true)
     let listenersDrained = ownListener.closeWhenEmpty()
     for slot in slots {
@@ -231,7 +234,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   private func finish(_ slots: [PoolCore.Slot]) -> Bool {
     ownListener.end()
     // No worker is left.
-    core.shared?.core.dropAll()
+    core.shared?.dropAll()
     // Threads that were not given up have handled all their events: see `EventThread.hasHandledAll`.
     let isLeftToNobody = slots.isEmpty || slots.contains { $0.thread.isGivenUp }
     return !core.hasLost && !ownListener.hasLost && slots.allSatisfy { $0.thread.hasHandledAll }
@@ -253,7 +256,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// Waits as the form that blocks, but without blocking the thread of the task.
   ///
   /// **Threads**: any task or actor.
-  public func join() async {
+  public nonisolated(nonsending) func join() async {
     let slots = core.slots
     for slot in slots.active + slots.retiring {
       _ = await central.waited(for: slot.thread.consumer, until: nil)

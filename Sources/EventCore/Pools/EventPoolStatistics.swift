@@ -44,7 +44,7 @@ extension EventPool {
   public var eventCount: Int {
     let slots = core.slots
     return (slots.active + slots.retiring).reduce(0) { $0 + $1.thread.eventCount }
-      + (core.shared?.core.depths().reduce(0, +) ?? 0)
+      + (core.shared?.waiting ?? 0)
   }
 
   /// What the pool has done so far, and what each of its threads is doing. **Threads**: any.
@@ -67,9 +67,7 @@ extension EventPool {
   /// What came to the mailbox of the pool, and what became of it there: to the shared one, or to those of all threads
   /// that it ever had together. **Threads**: any.
   public var mailboxStatistics: EventMailboxStatistics {
-    guard let shared = core.shared?.core else { return core.mailboxStatistics }
-    return EventMailboxStatistics(
-      shared.counts(), superseded: shared.supersededCount, waiting: shared.depths().reduce(0, +), shared.overflow)
+    core.shared?.statistics ?? core.mailboxStatistics
   }
 
   /// The threads whose current handler has been running for longer than a limit. The other threads of

@@ -245,7 +245,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     }
     if isLast {
       // Events may be left if all threads were cancelled before the pool ended.
-      shared?.core.dropAll()
+      shared?.dropAll()
     }
   }
 
@@ -263,7 +263,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       shared.close(whenEmpty: whenEmpty)
       if slots.isEmpty {
         // Threads that were cancelled one by one left the events to the others, and none is left.
-        shared.core.dropAll()
+        shared.dropAll()
       }
     }
     for slot in slots where shared == nil || !whenEmpty {
@@ -315,7 +315,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     let busy = slots.count { $0.member.load.runningSince != nil }
     let waiting =
       if let shared {
-        shared.core.depths().reduce(0, +)
+        shared.waiting
       } else {
         slots.reduce(0) { $0 + $1.waiting }
       }

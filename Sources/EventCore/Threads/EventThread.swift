@@ -186,7 +186,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// - Returns: As `OwnedListener.closeWhenEmpty`.
   @discardableResult
-  func beginDrain() -> (_ deadline: UInt64?) async -> Bool {
+  func beginDrain() -> nonisolated(nonsending) (_ deadline: UInt64?) async -> Bool {
     consumer.close(whenEmpty: true)
     return ownListener.closeWhenEmpty()
   }
@@ -242,7 +242,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any task or actor. A listener `on:` the thread that awaits its drain delays it until the deadline.
   @discardableResult
-  public func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
+  public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let listenersDrained = beginDrain()
     if await central.waited(for: consumer, until: deadline.limit), await listenersDrained(deadline.limit) {
       return finish()
@@ -254,7 +254,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// Waits until the thread has ended, without blocking the thread of the task. It does not end the thread.
   ///
   /// **Threads**: any task or actor.
-  public func join() async {
+  public nonisolated(nonsending) func join() async {
     _ = await central.waited(for: consumer, until: nil)
   }
 
