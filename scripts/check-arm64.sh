@@ -13,6 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 fail() { printf 'check-arm64: %s\n' "$*" >&2; exit 1; }
+. scripts/root.sh
 
 has_all() {
   command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null &&
@@ -25,12 +26,8 @@ if [ "$(uname -m)" = aarch64 ]; then
 fi
 if ! has_all; then
   command -v apt-get >/dev/null || fail "this needs Debian's cross compiler and packages for arm64"
-  root=()
-  [ "$(id -u)" -eq 0 ] || root=(sudo -n)
-  "${root[@]}" dpkg --add-architecture arm64
-  "${root[@]}" apt-get update -qq
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user liburcu-dev liburcu-dev:arm64 >/dev/null
+  as_root "dpkg --add-architecture arm64"
+  apt_install --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user liburcu-dev liburcu-dev:arm64
   has_all || fail "apt-get has not installed what it was asked for"
 fi
 [ "${1:-}" != --install ] || exit 0

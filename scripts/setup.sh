@@ -9,16 +9,7 @@ set -euo pipefail
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
-# Runs a command as root: directly, or through sudo without asking for a password.
-as_root() {
-  if [ "$(id -u)" -eq 0 ]; then
-    "$@"
-  elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
-    sudo "$@"
-  else
-    fail "this needs root and cannot ask for a password; run it yourself, then make again: $*"
-  fi
-}
+. "$(dirname "${BASH_SOURCE[0]}")/root.sh"
 
 has_liburcu() {
   local prefix
@@ -31,14 +22,13 @@ has_liburcu() {
 install_packages() { # DEBIAN FEDORA ALPINE HOMEBREW
   if command -v apt-get >/dev/null 2>&1; then
     say "installing $1 with apt-get"
-    as_root apt-get update -qq
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $1 >/dev/null
+    apt_install "$1"
   elif command -v dnf >/dev/null 2>&1; then
     say "installing $2 with dnf"
-    as_root dnf install -y -q $2
+    as_root "dnf install -y -q $2"
   elif command -v apk >/dev/null 2>&1; then
     say "installing $3 with apk"
-    as_root apk add -q $3
+    as_root "apk add -q $3"
   elif command -v brew >/dev/null 2>&1; then
     say "installing $4 with brew"
     NONINTERACTIVE=1 brew install -q $4

@@ -9,6 +9,7 @@ cd "$(dirname "$0")"
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+. ../../scripts/root.sh
 
 # Debian has servers where only root looks for them.
 export PATH="$PATH:/usr/sbin:/usr/local/sbin"
@@ -20,10 +21,7 @@ has_client() {
 if ! has_client || ! command -v nats-server >/dev/null 2>&1 || ! command -v openssl >/dev/null 2>&1; then
   if command -v apt-get >/dev/null 2>&1; then
     say "installing libnats-dev, nats-server and openssl with apt-get"
-    as_root=()
-    [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
-    "${as_root[@]}" apt-get update -qq
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libnats-dev nats-server openssl >/dev/null
+    apt_install libnats-dev nats-server openssl
   elif command -v brew >/dev/null 2>&1; then
     say "installing cnats, nats-server and openssl with brew"
     NONINTERACTIVE=1 brew install -q cnats nats-server openssl

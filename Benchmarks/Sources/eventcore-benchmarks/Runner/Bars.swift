@@ -51,6 +51,13 @@ struct Bar: Sendable {
     }
   }
 
+  /// Nothing in any of the runs.
+  private static func none(
+    _ text: String, _ shape: Shape, _ subject: Subject, _ payloadBytes: Int = MemoryLayout<Event24>.size
+  ) -> Bar {
+    Bar(text: text, limit: 0) { $0.row(shape, subject, payloadBytes)?.max }
+  }
+
   static let all: [Bar] = [
     .atMost(1.25, .oneToOne, .rawC),
     .atMost(0.5, .oneToOne, .mutexSwap),
@@ -112,11 +119,9 @@ struct Bar: Sendable {
     Bar(text: "timers-late-p99: locking, ns", limit: 1_000_000) {
       $0.median(.timersLate99, .locking)
     },
-    Bar(text: "allocations: lockFree, 24 bytes", limit: 0) { $0.median(.allocations, .lockFree) },
-    Bar(text: "allocations: lockFree, String", limit: 0) {
-      $0.median(.allocations, .lockFree, MemoryLayout<StringEvent>.size)
-    },
-    Bar(text: "allocations: batches made on the way, 24 bytes", limit: 0) { $0.median(.allocations, .lazyBatches) },
+    .none("allocations: lockFree, 24 bytes", .allocations, .lockFree),
+    .none("allocations: lockFree, String", .allocations, .lockFree, MemoryLayout<StringEvent>.size),
+    .none("allocations: batches made on the way, 24 bytes", .allocations, .lazyBatches),
     .atMost(nanoseconds: 8, .treeBinary),
     .atMost(nanoseconds: 8, .tree10ary),
     .atMost(nanoseconds: 8, .treeFlat),
@@ -127,14 +132,12 @@ struct Bar: Sendable {
     .atMost(nanoseconds: 150, .treeFree),
     .atMost(2, .treeMillion, .plain),
     .atMost(2, .treeChurn, .quiet),
-    Bar(text: "tree-allocations: lockFree", limit: 0) { $0.median(.treeAllocations, .lockFree) },
-    Bar(text: "emit-allocations: coordinators", limit: 0) {
-      $0.median(.emitAllocations, .coordinators)
-    },
-    Bar(text: "allocations: a balancer of one's own, 24 bytes", limit: 0) {
-      $0.median(.allocations, .ownBalancer)
-    },
-    Bar(text: "allocations: shared pool, 24 bytes", limit: 0) { $0.median(.allocations, .shared) },
+    .none("tree-allocations: lockFree", .treeAllocations, .lockFree),
+    .none("emit-allocations: coordinators", .emitAllocations, .coordinators),
+    .none("allocations: a balancer of one's own, 24 bytes", .allocations, .ownBalancer),
+    .none("allocations: a balancer of one's own, String", .allocations, .ownBalancer, MemoryLayout<StringEvent>.size),
+    .none("allocations: shared pool, 24 bytes", .allocations, .shared),
+    .none("allocations: shared pool, String", .allocations, .shared, MemoryLayout<StringEvent>.size),
     .between(1 / 0.9, .poolEven, .roundRobin, .bareThreads),
     .between(0.5, .poolUnevenP99, .shared, .roundRobin),
   ]
@@ -148,12 +151,12 @@ struct Bar: Sendable {
 }
 
 extension [Row] {
-  func median(
-    _ shape: Shape, _ subject: Subject, _ payloadBytes: Int = MemoryLayout<Event24>.size
-  ) -> Double? {
+  func row(_ shape: Shape, _ subject: Subject, _ payloadBytes: Int = MemoryLayout<Event24>.size) -> Row? {
     first {
       $0.shape == shape.rawValue && $0.subject == subject.rawValue
         && $0.payloadBytes == payloadBytes
-    }?.median
+    }
   }
+
+  func median(_ shape: Shape, _ subject: Subject) -> Double? { row(shape, subject)?.median }
 }

@@ -92,6 +92,6 @@ final class PreparedSupply: EventSupply, @unchecked Sendable {
 
   func next() -> StringEvent {
     // A supply is made with as many events as its producer takes.
-    events.popLast().unsafelyUnwrapped
+    events.removeLast()
   }
 }

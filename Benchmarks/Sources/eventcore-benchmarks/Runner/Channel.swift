@@ -71,12 +71,16 @@ extension LaneChannel {
   func produceLanes(_ count: Int, _ supply: Event.Supply) {
     var supply = supply
     var random: UInt64 = 0x9E37_79B9_7F4A_7C15
+    var lanes = 0
     for _ in 0..<count {
       random ^= random << 13
       random ^= random >> 7
       random ^= random << 17
-      send(supply.next(), lane: Int(truncatingIfNeeded: (random & 0xFFFF_FFFF) &* 10 >> 32))
+      let lane = Int(truncatingIfNeeded: ((random & 0xFFFF_FFFF) &* 10) >> 32)
+      lanes |= 1 << lane
+      send(supply.next(), lane: lane)
     }
+    check(lanes == 0x3FF, "Of the ten lanes only those in \(lanes) got an event.")
   }
 }
 

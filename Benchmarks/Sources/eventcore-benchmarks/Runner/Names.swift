@@ -120,6 +120,8 @@ enum Subject: String, CaseIterable {
   case plain
   /// The stream of a churn shape while nobody subscribes.
   case quiet
+  /// The lock-free core, where a pump's events are dispatched on its central, and not sent to it alone.
+  case central
   /// A recursive tree of classes with typed lists of closures.
   case plainSwift = "plain-swift"
   /// EventCore's coordinators, which are on no core.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-/// Everything that can be measured, shape by shape. The quick scale has the 24-byte rows alone.
+/// Everything that can be measured, shape by shape. The quick scale has the 24-byte rows, and of
+/// events with references the allocations.
 func catalogue(_ scale: Scale) -> [Candidate] {
   var all = plainCandidates(Event24.self, scale)
   all += boundedCandidates(scale)
@@ -14,6 +15,8 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += spinCandidates(scale)
   all += pumpCandidates(scale)
   all += allocationCandidates(Event24.self)
+  all += allocationCandidates(StringEvent.self)
+  all.append(lazyAllocationCandidate(Event24.self))
   all += poolCandidates(scale)
   all += listenerCandidates(Event24.self, scale)
   all += sequenceCandidates(Event24.self, scale)
@@ -31,7 +34,6 @@ func catalogue(_ scale: Scale) -> [Candidate] {
     all += numberCandidates(Event8.self, scale.halved)
     all += numberCandidates(Event200.self, scale.halved)
     all += plainCandidates(StringEvent.self, scale.halved)
-    all += allocationCandidates(StringEvent.self)
   }
   return all
 }

@@ -7,8 +7,8 @@ import RawCore
 // Frames of 1,000 events on one thread: posted, one by one or in batches of 50, then handled by a pump, with a
 // deadline that is a second away and without one. Checked in every run: each event was handled, and none was left.
 //
-//     ┌──► 1,000 events ──► central ──► pump: handler ──┐
-//     └──────────────────── next frame ◄────────────────┘
+//     ┌──► 1,000 events ──► pump: handler ──┐        those of `central`, `raw-c` and the batches through the router of
+//     └────────────── next frame ◄──────────┘        a central, which finds the pump
 
 private let eventsOfFrame = 1_000
 
@@ -23,6 +23,7 @@ func pumpCandidates(_ scale: Scale) -> [Candidate] {
   }
   return [
     candidate(.pumpFrame, .lockFree) { Frames(.lockFree, $0) },
+    candidate(.pumpFrame, .central) { CentralFrames(.lockFree, $0) },
     candidate(.pumpFrame, .deadline) { Frames(.lockFree, $0, hasDeadline: true) },
     candidate(.pumpFrame, .locking) { Frames(.locking, $0) },
     candidate(.pumpFrame, .lockingDeadline) { Frames(.locking, $0, hasDeadline: true) },
@@ -80,6 +81,14 @@ private class Frames: Trial {
   }
 
   func end() { pump.cancel() }
+}
+
+private final class CentralFrames: Frames {
+  override func post(after last: UInt64) {
+    for number in last + 1...last + UInt64(eventsOfFrame) {
+      Event24(number: number).queue(on: central)
+    }
+  }
 }
 
 private final class BatchFrames: Frames {

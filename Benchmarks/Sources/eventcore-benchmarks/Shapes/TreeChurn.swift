@@ -32,8 +32,8 @@ func treeChurnCandidates(_ scale: Scale) -> [Candidate] {
 private let nodeCount = 1_000
 
 private protocol ChurnTree: AnyObject, Sendable {
-  /// Returns how many handlers were called. Any thread.
-  func raise(_ event: Event24) -> Int
+  /// Raises an event, whose weight is the address of a count that each handler raises. Any thread.
+  func raise(_ event: Event24)
   /// Attaches the subtree to a node, and detaches it. One thread, while others raise.
   func move(to number: Int)
 }
@@ -50,8 +50,8 @@ private final class EventNodeChurn: ChurnTree {
     self.nodes = nodes
   }
 
-  func raise(_ event: Event24) -> Int {
-    nodes[0].raise(event: event).handlerCount
+  func raise(_ event: Event24) {
+    nodes[0].raise(event: event)
   }
 
   func move(to number: Int) {
@@ -69,15 +69,13 @@ private final class PlainChurn: ChurnTree, @unchecked Sendable {
   private var nodes = [PlainNode(parent: nil)]
   private let top = PlainNode(parent: nil)
   private let moving: PlainNode
-  private var called = 0
 
   init() {
     pthread_mutex_init(mutex, nil)
     moving = PlainNode(parent: top)
     for number in 1..<nodeCount { nodes.append(PlainNode(parent: nodes[(number - 1) / 2])) }
     for node in nodes + [moving] {
-      node.addHandler(onRaise: false) { [unowned self] (event: Event24) in
-        called += 1
+      node.addHandler(onRaise: false) { (event: Event24) in
         churned(event)
         return false
       }
@@ -95,12 +93,8 @@ private final class PlainChurn: ChurnTree, @unchecked Sendable {
     return body()
   }
 
-  func raise(_ event: Event24) -> Int {
-    locked {
-      called = 0
-      nodes[0].raise(event)
-      return called
-    }
+  func raise(_ event: Event24) {
+    locked { _ = nodes[0].raise(event) }
   }
 
   func move(to number: Int) {
@@ -137,15 +131,16 @@ private final class TreeChurnTrial: Trial {
     let start = evb_now()
     for _ in 0..<4 {
       startThread { [tree, rounds] in
-        var delivered = 0
+        let count = UnsafeMutablePointer<Int>.allocate(capacity: 1)
+        count.initialize(to: 0)
+        defer { count.deallocate() }
         // All four count with one counter, so that they raise until the end, whichever of them gets more
         // of the processors.
         while true {
-          let number = state.raised.wrappingAdd(1, ordering: .relaxed).oldValue
-          guard number < 4 * rounds else { break }
-          delivered += tree.raise(Event24(number: UInt64(number)))
+          guard state.raised.wrappingAdd(1, ordering: .relaxed).oldValue < 4 * rounds else { break }
+          tree.raise(Event24(number: UInt64(UInt(bitPattern: count))))
         }
-        state.delivered.wrappingAdd(delivered, ordering: .relaxed)
+        state.delivered.wrappingAdd(count.pointee, ordering: .relaxed)
         state.finish.arrive()
       }
     }
@@ -170,5 +165,7 @@ private final class ChurnState: Sendable {
   let finish = Finish()
 }
 
-@inline(never)
-private func churned(_ event: Event24) {}
+/// Handlers run on the thread that raises, whose count it is.
+private func churned(_ event: Event24) {
+  UnsafeMutablePointer<Int>(bitPattern: UInt(event.weight)).unsafelyUnwrapped.pointee += 1
+}

@@ -36,7 +36,7 @@ final class EventCoreChannel<Event: BenchmarkEvent>: BatchChannel, LaneChannel {
   }
 
   /// Batches of 64 of a sequence that does not keep its elements.
-  func sendLazily(_ count: Int, _ supply: Event.Supply) {
+  func sendLazily(_ count: Int, _ supply: Event.Supply) where Event: NumberEvent {
     var made = Made(supply: supply)
     for _ in 0..<count / 64 {
       made.left = 64
