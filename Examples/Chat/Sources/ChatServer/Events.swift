@@ -23,6 +23,8 @@ struct Moderated: Eventable {
 /// What goes to web sockets: to all of a room, dispatched on the room's central, or to one, by its mailbox.
 enum Line: Eventable {
   case text(String)
+  /// The answer to a command.
+  case reply(String, Seat.Turn)
   case pong(Data)
   /// The last one.
   case close(WSCloseCode)

@@ -81,7 +81,7 @@ final class Hall {
     rooms[query.room] = room
     // Its first lines: nothing is said between them and what the room says next.
     seat.tell(.here(names: room.names))
-    seat.mailbox.queueEvent(Line.history(room.history), priority: .high)
+    seat.mailbox.queueEvent(Line.text(historyText(room.history)), priority: .high)
     counts.seats.increment()
     return seat
   }
@@ -93,7 +93,5 @@ final class Hall {
   }
 }
 
-extension Line {
-  /// Messages as they were said, in one line.
-  static func history(_ messages: [String]) -> Line { .text("{\"history\":[\(messages.joined(separator: ","))]}") }
-}
+/// Messages as they were said, in one line.
+func historyText(_ messages: [String]) -> String { "{\"history\":[\(messages.joined(separator: ","))]}" }

@@ -21,6 +21,7 @@ final class Seat: Sendable {
   /// (`lag`), and costs the others nothing.
   let lines: EventSequence<Line>
   private let unanswered = Atomic<Int>(0)
+  private let turn = Turn.Flag()
 
   init(number: Int, name: String, room: String, on floor: EventCentral, buffer: Int) {
     self.number = number
@@ -41,6 +42,19 @@ final class Seat: Sendable {
     unanswered.subtract(1, ordering: .relaxed)
     return false
   }
+
+  /// The browser's turn to get the answer to a command, which may be long. There is one: the next is free when the answer
+  /// was written to the web socket, or displaced.
+  final class Turn: Sendable {
+    final class Flag: Sendable { let isTaken = Atomic<Bool>(false) }
+    private let flag: Flag
+
+    fileprivate init(_ flag: Flag) { self.flag = flag }
+    deinit { flag.isTaken.store(false, ordering: .relaxed) }
+  }
+
+  /// Nil while there is none.
+  func takeTurn() -> Turn? { turn.isTaken.exchange(true, ordering: .relaxed) ? nil : Turn(turn) }
 
   /// Answers a message.
   func answer(_ notice: Notice) {

@@ -32,8 +32,10 @@ struct SocketReader: Sendable {
             await handle(text)
           }
           (text, isTooLong) = (Data(), false)
-        case .ping:
+        case .ping where frame.payload.count <= 125:
           seat.mailbox.queueEvent(Line.pong(frame.payload), priority: .high)
+        case .ping:
+          seat.tell(.error(text: "A ping has at most 125 bytes."))
         case .pong:
           break
         case .close:
@@ -54,21 +56,31 @@ struct SocketReader: Sendable {
     guard let text = String(data: data, encoding: .utf8) else {
       return seat.tell(.error(text: "A message is UTF-8."))
     }
-    do {
-      switch text {
-      case "/who":
+    switch text {
+    case "/who":
+      await reply {
         let names = try await world.request(
           WhoIsHere(room: seat.room), expecting: [String].self, within: Self.patience)
-        seat.tell(.here(names: names))
-      case "/history":
-        let messages = try await world.request(
-          History(room: seat.room), expecting: [String].self, within: Self.patience)
-        seat.mailbox.queueEvent(Line.history(messages), priority: .high)
-      case _ where text.hasPrefix("/"):
-        seat.tell(.error(text: "The commands are /who and /history."))
-      default:
-        say(text)
+        return Notice.here(names: names).json
       }
+    case "/history":
+      await reply {
+        historyText(
+          try await world.request(History(room: seat.room), expecting: [String].self, within: Self.patience))
+      }
+    case _ where text.hasPrefix("/"):
+      seat.tell(.error(text: "The commands are /who and /history."))
+    default:
+      say(text)
+    }
+  }
+
+  private func reply(_ answer: () async throws -> String) async {
+    guard let turn = seat.takeTurn() else {
+      return seat.tell(.error(text: "Your last command is not answered yet: wait for that."))
+    }
+    do {
+      seat.mailbox.queueEvent(Line.reply(try await answer(), turn), priority: .high)
     } catch {
       seat.tell(.error(text: "The hall does not answer: \(error)"))
     }

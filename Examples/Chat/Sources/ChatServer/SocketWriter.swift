@@ -57,7 +57,7 @@ actor SocketWriter {
     var texts: [String] = []
     for await line in seat.lines {
       switch line {
-      case .text(let text): texts.append(text)
+      case .text(let text), .reply(let text, _): texts.append(text)
       case .pong(let data): frames.append(WSFrame(fin: true, opcode: .pong, mask: nil, payload: data))
       case .close(let code):
         frames.append(.close(code: code))

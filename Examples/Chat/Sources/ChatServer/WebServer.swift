@@ -40,6 +40,12 @@ struct ChatHandler: HTTPHandler {
   let socket: @Sendable (_ name: String, _ room: String) -> ChatSocket
 
   func handleRequest(_ request: HTTPRequest) async throws -> HTTPResponse {
+    // A browser lets the pages of all sites open web sockets, and says here whose page it is.
+    if let origin = request.headers[HTTPHeader("Origin")], let host = request.headers[.host],
+      origin.split(separator: "/", maxSplits: 2).last.map(String.init) != host
+    {
+      return HTTPResponse(statusCode: .forbidden, body: Data("Only pages of this server may open its web sockets.\n".utf8))
+    }
     let (name, room) = (request.query["name"] ?? "", request.query["room"] ?? "")
     guard isName(name), isName(room) else {
       return HTTPResponse(statusCode: .badRequest, body: Data("A name and a room have 1 to 32 characters.\n".utf8))

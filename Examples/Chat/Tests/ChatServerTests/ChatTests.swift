@@ -79,6 +79,7 @@ struct ChatTests {
       let wrong: [(UInt8, [UInt8], String)] = [
         (1, long, "at most 4096 bytes"), (1, [0xFF, 0xFE], "UTF-8"), (1, Array("/dance".utf8), "commands"),
         (1, Array(" \n ".utf8), "needs a word"), (1, [], "needs a word"), (2, [1, 2, 3], "is text"),
+        (9, Array(long.prefix(126)), "at most 125 bytes"),
       ]
       for (opcode, payload, error) in wrong {
         try await anna.send(opcode: opcode, payload)
@@ -105,6 +106,11 @@ struct ChatTests {
       }
       let plain = try await Tab.page("/chat?room=lobby&name=anna", port: port)
       #expect(plain.head.hasPrefix("HTTP/1.1 400"), "without the upgrade")
+      for (origin, status) in [("http://127.0.0.1", 101), ("http://127.0.0.1.example", 403), ("null", 403)] {
+        let answer = try await Tab.get("/chat?room=lobby&name=anna", port: port, isSocket: true, origin: origin)
+        #expect(answer.head.hasPrefix("HTTP/1.1 \(status)"), "\(origin)")
+        try answer.socket.close()
+      }
     }
   }
 

@@ -25,6 +25,7 @@ struct Heard: Decodable {
 
 extension Tab {
   /// Reads until a line has what is asked for.
+  @discardableResult
   func hear<Value>(_ property: (Heard) -> Value?) async throws -> Value {
     while let line = try await line() {
       let heard = try JSONDecoder().decode(Heard.self, from: Data(line.utf8))

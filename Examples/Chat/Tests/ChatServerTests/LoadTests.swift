@@ -75,6 +75,32 @@ struct LoadTests {
     }
   }
 
+  @Test("Of a tab that does not read one answer to a command waits, and further commands are refused")
+  func unreadAnswers() async throws {
+    let (count, long) = (300, String(repeating: "x", count: 4_000))
+    try await withChat(buffer: 1_000) { port, _ in
+      let anna = try await Tab(port: port, room: "lobby", name: "anna")
+      for _ in 0..<50 {
+        try await anna.send(long)
+        _ = try await anna.hear(\.accepted)
+      }
+      let slow = try await Tab(port: port, room: "lobby", name: "slow", receiveBuffer: 4_096)
+      for _ in 0..<count { try await slow.send("/history") }
+      // Its own, of its arrival, too. Each has 200,000 bytes, and sockets keep some of them.
+      var (histories, refusals) = (0, 0)
+      while histories + refusals < count + 1 {
+        try await slow.hear { heard in
+          if heard.history != nil { histories += 1 }
+          if heard.error?.text.contains("not answered yet") == true { refusals += 1 }
+          return heard.history != nil || heard.error != nil ? true : nil
+        }
+      }
+      #expect(histories < 100)
+      try await slow.send("/history")
+      #expect(try await slow.hear(\.history).count == 50)
+    }
+  }
+
   @Test("A shutdown in the middle of a load: every message that was accepted reaches everybody before the close frame")
   func shutdown() async throws {
     let floods = try await withChat(buffer: 100_000) { port, group in

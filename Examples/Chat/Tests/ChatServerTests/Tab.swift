@@ -33,7 +33,7 @@ final class Tab: @unchecked Sendable {
 
   /// Asks for a page, and reads the head of the answer.
   static func get(
-    _ target: String, port: UInt16, isSocket: Bool = false, _ receiveBuffer: Int32? = nil
+    _ target: String, port: UInt16, isSocket: Bool = false, _ receiveBuffer: Int32? = nil, origin: String? = nil
   ) async throws -> (head: String, rest: [UInt8], socket: AsyncSocket) {
     let plain = try Socket(domain: AF_INET)
     if let receiveBuffer { try plain.setValue(receiveBuffer, for: .receiveBufferSize) }
@@ -43,8 +43,9 @@ final class Tab: @unchecked Sendable {
       Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r
       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n
       """
+    let from = origin.map { "Origin: \($0)\r\n" } ?? ""
     try await socket.write(
-      Data("GET \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n\(isSocket ? upgrade : "Connection: close\r\n")\r\n".utf8))
+      Data("GET \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n\(from)\(isSocket ? upgrade : "Connection: close\r\n")\r\n".utf8))
     var read: [UInt8] = []
     while true {
       if let end = read.firstRange(of: Array("\r\n\r\n".utf8)) {
