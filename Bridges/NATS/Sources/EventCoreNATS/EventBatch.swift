@@ -12,7 +12,7 @@ import Synchronization
 /// Why: what the client and the server do for a message takes longer than what is done for a small event.
 enum EventBatch {
   static let key: StaticString = "EventCore-Batch"
-  /// The most bytes of a batch that is sent; a larger event goes alone.
+  /// The most bytes of a batch that is sent, unless the server takes less; a larger event goes alone.
   static let longest = 60_000
 
   static func append(_ event: Data, to body: inout [UInt8]) {
@@ -54,6 +54,8 @@ final class OpenBatch: @unchecked Sendable {
     var body: [UInt8] = []
     /// How many events wait for certain: so many did when it was asked for, less those that came since.
     var waiting = 0
+    /// The most bytes that it may have, less than at first if a server took less.
+    var longest = EventBatch.longest
   }
 
   /// How many events it has. Written as the class says; relaxed: who reads it counts.
@@ -72,7 +74,7 @@ final class OpenBatch: @unchecked Sendable {
   private func add(
     _ event: Data, _ kind: Kind, atMost limit: Int, _ line: () -> String, to open: inout Contents
   ) {
-    if kind != open.kind || open.body.count + event.count + 4 > EventBatch.longest { send(&open) }
+    if kind != open.kind || open.body.count + event.count + 4 > open.longest { send(&open) }
     if count == 0 { (open.kind, open.line) = (kind, line()) }
     EventBatch.append(event, to: &open.body)
     events.store(count + 1, ordering: .relaxed)
@@ -99,13 +101,26 @@ final class OpenBatch: @unchecked Sendable {
     let message = open.body.withUnsafeBytes { makeMessage(kind.subject, open.line, $0, kind.fields) }
     let count = count
     open.kind = nil
-    open.body.removeAll(keepingCapacity: true)
+    defer { open.body.removeAll(keepingCapacity: true) }
     events.store(0, ordering: .relaxed)
     // Not nil: a batch is shorter than the longest message.
     guard let message else { return }
     defer { SpentMessages.shared.add(message) }
     natsMsgHeader_Set(message, EventBatch.key.bytes, String(count))
-    transmit(message, count, link, counters, by: Link.publish)
+    transmit(message, count, link, counters, by: Link.publish) {
+      // The server takes less than a batch: each event goes alone, and later batches are half as long.
+      open.longest = min(open.longest, open.body.count / 2)
+      open.body.withUnsafeBytes { sendEach($0, kind, open.line) }
+    }
+  }
+
+  private func sendEach(_ body: UnsafeRawBufferPointer, _ kind: Kind, _ line: String) {
+    var rest = body
+    while let event = EventBatch.takeFirst(&rest) {
+      guard let message = makeMessage(kind.subject, line, event, kind.fields) else { continue }
+      defer { SpentMessages.shared.add(message) }
+      transmit(message, 1, link, counters, by: Link.publish) { counters.tooLarge.increment() }
+    }
   }
 }
 
@@ -119,17 +134,18 @@ extension Link {
 
 /// Sends a message of some events when there is a connection, and counts them. On the bridge's thread.
 ///
+/// - Parameter tooLarge: Is called if the server does not take so long a message, which is not counted here.
 /// - Returns: Whether the client has it.
 @discardableResult
 func transmit(
   _ message: OpaquePointer, _ events: Int, _ link: Link, _ counters: Counters,
-  by publish: (OpaquePointer, Link) -> natsStatus
+  by publish: (OpaquePointer, Link) -> natsStatus, or tooLarge: () -> Void
 ) -> Bool {
   while link.awaitConnection() {
     let status = publish(message, link)
     switch status {
     case NATS_OK: counters.sent.add(events)
-    case NATS_MAX_PAYLOAD: counters.tooLarge.add(events)
+    case NATS_MAX_PAYLOAD: tooLarge()
     case NATS_CONNECTION_CLOSED, NATS_DRAINING: counters.unsent.add(events)
     default:
       // The connection has broken, which the link is about to know; or the stream is not there again yet, or is full.

@@ -8,8 +8,10 @@ import Synchronization
 
 /// The client's connection, and whether it is there.
 ///
-/// Synchronization: `condition` guards `phase`, `isClosing` and `limit`. `connection` is written by `connect`, before
-/// others have the link.
+/// One file, though long: whatever changes `phase` is in here.
+///
+/// Synchronization: `condition` guards `phase`, `isClosing`, `limit` and `early`. `connection` is written by `connect`,
+/// before others have the link.
 ///
 /// Ownership: the client has a reference of the link from `connect` until its callback for a closed connection, which
 /// is the last one of a connection.
@@ -28,6 +30,8 @@ final class Link: @unchecked Sendable {
   private var isClosing = false
   /// Until when to wait for a connection; nil is for ever.
   private var limit: Date?
+  /// What waits for the first connection, or for there to be none.
+  private var early: [@Sendable () -> Void] = []
 
   let sendsAtOnce: Bool
   private let isFlushing = Atomic<Bool>(false)
@@ -43,17 +47,14 @@ final class Link: @unchecked Sendable {
     reconnect = options.reconnecting
   }
 
-  /// Subscriptions that have ended. The client's reading thread may hold one without a reference of its own while it
-  /// takes a message (its issue 637, in versions before 3.6), so they are destroyed after the connection.
-  private let retired = Locked<[OpaquePointer]>([])
-
-  func retire(_ subscription: OpaquePointer) { retired.withLock { $0.append(subscription) } }
+  /// The client's, as `Link+Subscriptions.swift` uses them.
+  let subscriptions = Locked(Subscriptions())
 
   deinit {
     // What was being sent when it was closed. First: a message may not outlive the client's library.
     SpentMessages.shared.destroyAll()
     natsConnection_Destroy(connection)
-    for subscription in retired.withLock({ $0 }) { natsSubscription_Destroy(subscription) }
+    for subscription in subscriptions.withLock({ $0.retired }) { natsSubscription_Destroy(subscription) }
   }
 
   /// Blocks until there is a connection, or an error. Once.
@@ -76,7 +77,7 @@ final class Link: @unchecked Sendable {
         (natsOptions_SetDisconnectedCB(
           clientOptions, { _, link in Link.of(link).change(to: .broken) }, opaque), "tell"),
         (natsOptions_SetReconnectedCB(
-          clientOptions, { _, link in Link.of(link).change(to: .connected) }, opaque), "tell"),
+          clientOptions, { connection, link in Link.of(link).didConnect(connection) }, opaque), "tell"),
         (natsOptions_SetErrorHandler(
           clientOptions, { _, subscription, status, link in Link.of(link).didFail(status, subscription) }, opaque),
           "tell"),
@@ -100,7 +101,7 @@ final class Link: @unchecked Sendable {
         (natsOptions_SetWriteDeadline(clientOptions, min(3 * options.heartbeat.milliseconds, .longestPoll)),
           "set the time to write"),
         (natsOptions_SetRetryOnFailedConnect(
-          clientOptions, options.waitsForServer, { _, link in Link.of(link).change(to: .connected) }, opaque),
+          clientOptions, options.waitsForServer, { connection, link in Link.of(link).didConnect(connection) }, opaque),
           "wait for the server"),
       ]
       for (status, what) in settings { try NATSBridgeError.check(status, what) }
@@ -111,7 +112,7 @@ final class Link: @unchecked Sendable {
         status = natsConnection_Connect(&connection, clientOptions)
       }
       if status != NATS_NOT_YET_CONNECTED {
-        try NATSBridgeError.check(status, "connect to \(server.urls.joined(separator: ", "))")
+        try NATSBridgeError.check(status, "connect to \(server.places)")
         condition.withLock {
           // It may have broken already, or have been closed.
           if phase == .new { phase = .connected }
@@ -122,6 +123,22 @@ final class Link: @unchecked Sendable {
       context.release()
       throw error
     }
+    guard isConnected, let fault = Self.headerless(connection) else { return }
+    close()
+    throw NATSBridgeError(.other, fault)
+  }
+
+  /// What is wrong with a server that takes no headers; nil for others.
+  private static func headerless(_ connection: OpaquePointer?) -> String? {
+    guard natsConnection_HasHeaderSupport(connection) != NATS_OK else { return nil }
+    let url = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 1024) { buffer in
+      natsConnection_GetConnectedUrl(connection, buffer.baseAddress, buffer.count)
+      return String(cString: buffer.baseAddress!)
+    }
+    return """
+      What a bridge sends has headers, which servers take from version 2.2 on, and the one at \
+      \(NATSServer.place(of: url)) takes none: take no_header_support out of its configuration, or a later version.
+      """
   }
 
   private static func of(_ context: UnsafeMutableRawPointer?) -> Link {
@@ -132,17 +149,29 @@ final class Link: @unchecked Sendable {
   // MARK: What the client reports, on threads of its own
 
   private func change(to next: Phase) {
-    let (before, isClosing) = condition.withLock {
-      defer { if phase != .closed { phase = next } }
+    let (before, isClosing, early) = condition.withLock {
+      defer {
+        if phase != .closed { phase = next }
+        self.early = []
+      }
       condition.broadcast()
-      return (phase, self.isClosing)
+      return (phase, self.isClosing, self.early)
     }
+    // They wait for the network, and this thread is that of all connections.
+    for body in early { replies.async(execute: body) }
     switch next {
     case .connected: report(before == .new ? .connected : .reconnected)
     case .broken: if !isClosing { report(.disconnected) }
     case .closed: report(.closed)
     case .new: break
     }
+  }
+
+  /// The connection is there, for the first time or again, maybe with another server. One that takes no headers gets
+  /// nothing, and all waits for another one.
+  private func didConnect(_ connection: OpaquePointer?) {
+    change(to: .connected)
+    if let fault = Self.headerless(connection) { report(.fault(fault)) }
   }
 
   private func delay(after attempts: Int) -> Int64 {
@@ -157,10 +186,7 @@ final class Link: @unchecked Sendable {
     guard status == NATS_SLOW_CONSUMER, let subscription else {
       return report(.fault(NATSBridgeError.text(of: status)))
     }
-    var dropped: Int64 = 0
-    natsSubscription_GetDropped(subscription, &dropped)
-    let subject = natsSubscription_GetSubject(subscription).map { String(cString: $0) } ?? ""
-    report(.slowConsumer(subject: subject, dropped: Int(dropped)))
+    if let change = slowConsumer(subscription) { report(change) }
   }
 
   /// Tells why the server has ended the connection for good, if it has: what its last words were. Of those about
@@ -207,14 +233,25 @@ final class Link: @unchecked Sendable {
     }
   }
 
+  /// Calls a closure that hands something to the client: at once, or when there is a first connection, before which the
+  /// client takes no headers, or there will be none.
+  func send(_ body: @escaping @Sendable () -> Void) {
+    let isEarly = condition.withLock {
+      guard phase == .new else { return false }
+      early.append(body)
+      return true
+    }
+    if !isEarly { body() }
+  }
+
   /// Returns when the client has the replies. Blocks.
   func finishReplies() { replies.sync {} }
 
   /// Says that the client has something that nobody sends again if the connection breaks.
   func notePlain() { hasPlain.store(true, ordering: .relaxed) }
 
-  /// Waits until the server has read all that this connection has sent. On a thread that `blocking` has made, once: the
-  /// client keeps the last error of each thread.
+  /// Waits until the server has read all that this connection has sent, and the client's reading thread its answer.
+  /// On a thread that was made for it, as by `blocking`, once: the client keeps the last error of each thread.
   func flush(within milliseconds: Int64) -> natsStatus {
     var status = natsConnection_FlushTimeout(connection, milliseconds)
     guard status == NATS_OK else { return status }

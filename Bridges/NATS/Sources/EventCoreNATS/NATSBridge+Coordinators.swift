@@ -22,8 +22,9 @@ extension NATSBridge {
   /// `.handled` or `.unhandled`, as the emission on the other machine ended, or on further ones to which that one passes
   /// it; `EventWaitError.nobodyAnswers` if no machine is the parent, or its coordinator is gone;
   /// `EventWaitError.timedOut(_:)` if the answer did not come in time, when the event may have been handled
-  /// nevertheless; ``NATSBridgeError`` otherwise, with ``NATSBridgeError/Reason/answerFailed`` for what the parent has
-  /// met beyond itself. An event does not come twice to one parent: what it would bring back there is `.unhandled`.
+  /// nevertheless; ``NATSBridgeError`` otherwise, with ``NATSBridgeError/Reason/answerFailed`` if the parent cannot
+  /// read the event or is too busy, and for what it has met beyond itself. An event does not come twice to one parent:
+  /// what it would bring back there is `.unhandled`.
   ///
   /// - Parameters:
   ///   - coordinator: The one at the top. Not retained: the registration ends with it, and the last answer.
@@ -50,7 +51,7 @@ extension NATSBridge {
     checkSubject(parent, of: "a parent coordinator")
     let place = CoordinatorPlace(
       coordinator, central, executeOn, isolation, for: "forwardUnhandled(of:to:carrying:)", answered)
-    let requests = PendingRequests(within: limit)
+    let requests = PendingRequests(within: limit, options)
     let replies = try receive(requests.pattern, nil) { requests.takeReply($0) }
     let entries = types.map { ForwardEntry($0, to: parent, requests, place, self) }
     let isOver = SharedFlag()

@@ -14,7 +14,8 @@ extension NATSBridge {
   ///   - type: The exact type of event (D11). Once for each type and bridge: events would go out twice.
   ///   - batch: How many events, at least 1, may go in one message while more than one waits; small events then take a
   ///     sixth of the time. Only bridges understand such a message, and their ``RemoteOrigin/sentAt`` is that of its
-  ///     first event. Nothing is held back: a batch goes when it is full or when nothing waits.
+  ///     first event. Nothing is held back: a batch goes when it is full or when nothing waits. It has at most 60,000
+  ///     bytes, and less if the server takes less.
   /// - Returns: Ends it. It stays if it is released.
   ///
   /// **Order**: that of a receiver (D1 to D3): urgent events overtake those that wait in the outbox.
@@ -121,7 +122,7 @@ final class Outlet<E: RemoteEvent>: Sendable {
       return false
     }
     defer { SpentMessages.shared.add(message) }
-    return transmit(message, 1, link, counters, by: publish)
+    return transmit(message, 1, link, counters, by: publish) { counters.tooLarge.increment() }
   }
 
   private func line(_ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime) -> String {

@@ -15,10 +15,10 @@ extension NATSBridge {
   ///
   /// The bridge is one more answerer of the central. It throws ``NATSBridgeError`` with
   /// ``NATSBridgeError/Reason/answerFailed`` if the answerer threw an error there, or is too busy, or the answer is
-  /// longer than the server takes. Without a reply of another machine it leaves the request to the answerers of this
-  /// one. If none of them has it, or has it any more, the requester gets `EventWaitError.nobodyAnswers` if no machine
-  /// answers such requests, `EventWaitError.timedOut(_:)` if none has answered in time, and ``NATSBridgeError`` if the
-  /// bridge could not send it or was closed.
+  /// longer than the server or this bridge takes. Without a reply of another machine it leaves the request to the
+  /// answerers of this one. If none of them has it, or has it any more, the requester gets
+  /// `EventWaitError.nobodyAnswers` if no machine answers such requests, `EventWaitError.timedOut(_:)` if none has
+  /// answered in time, and ``NATSBridgeError`` if the bridge could not send it or was closed.
   ///
   /// - Parameters:
   ///   - query: What is asked.
@@ -29,8 +29,9 @@ extension NATSBridge {
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.
   ///
-  /// A request that is made while the server is away leaves when that is back, also after its requester gave up. Its
-  /// priority holds on this machine: on the other one requests are normal.
+  /// A request that is made while the server is away leaves when that is back, also after its requester gave up; one
+  /// that waits for the first connection leaves only within the limit. Its priority holds on this machine: on the other
+  /// one requests are normal.
   ///
   /// **Threads**: requests are encoded and given to the client in a task, one at a time, which waits while the network
   /// takes nothing, up to three heartbeats; answers are decoded on a thread of the client.
@@ -42,7 +43,7 @@ extension NATSBridge {
     // Traps unless it is one.
     _ = EventConcurrency.concurrent(concurrency)
     let giveBack = claim(Query.self, Answer.self, .forwarded)
-    let requests = PendingRequests(within: limit)
+    let requests = PendingRequests(within: limit, options)
     let replies = try receive(requests.pattern, nil, or: giveBack) { requests.takeReply($0) }
     let outlet = RequestOutlet(Query.self, self, requests)
     let room = Room(for: concurrency)
@@ -210,13 +211,24 @@ private struct RequestOutlet<Query: RemoteEvent>: Sendable {
   func ask(_ query: Query, _ replied: @escaping @Sendable (Result<Data, any Error>) -> Void) {
     guard let number = requests.begin(replied) else { return }
     do {
-      let line = header.line(.queue, .normal, time: wallClock())
-      let message = try coding.encode(query).withUnsafeBytes {
-        makeMessage(subject, line, $0, central.carriedFields, reply: requests.subject(of: number))
-      }
-      defer { message.map(SpentMessages.shared.add) }
-      let status = message.map { Link.publish($0, link) } ?? NATS_MAX_PAYLOAD
-      link.flushSoon()
+      let (line, fields) = (header.line(.queue, .normal, time: wallClock()), central.carriedFields)
+      let body = try coding.encode(query)
+      link.send { send(number, line, body, fields) }
+    } catch {
+      requests.finish(number, .failure(error))
+    }
+  }
+
+  private func send(_ number: UInt64, _ line: String, _ body: Data, _ fields: [String: String]) {
+    // Not after the time of one that has waited for the first connection.
+    guard requests.isWaiting(number) else { return }
+    let message = body.withUnsafeBytes {
+      makeMessage(subject, line, $0, fields, reply: requests.subject(of: number))
+    }
+    defer { message.map(SpentMessages.shared.add) }
+    let status = message.map { Link.publish($0, link) } ?? NATS_MAX_PAYLOAD
+    link.flushSoon()
+    do throws(NATSBridgeError) {
       try NATSBridgeError.check(status, "send a request")
     } catch {
       requests.finish(number, .failure(error))

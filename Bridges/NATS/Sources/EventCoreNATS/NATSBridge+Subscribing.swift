@@ -228,14 +228,15 @@ final class Reader<E: RemoteEvent>: Sendable {
     }
     guard let (origin, coding) = readOrigin(message, takesOwn: takesOwn) else { return counters.received.increment() }
     var body = UnsafeRawBufferPointer(start: natsMsg_GetData(message), count: Int(natsMsg_GetDataLength(message)))
-    var left = line.flatMap { Int(String(cString: $0)) } ?? 0
+    let number = line.flatMap { Int(String(cString: $0)) } ?? 0
+    var left = number
     // As far as it goes: the number is the sender's word.
     while left > 0, let bytes = EventBatch.takeFirst(&body) {
       left -= 1
       counters.received.increment()
       decode(bytes, coding, origin) { take($0, origin) }
     }
-    guard left != 0 || !body.isEmpty else { return }
+    guard number < 1 || left != 0 || !body.isEmpty else { return }
     counters.received.increment()
     counters.malformed.increment()
   }
@@ -265,7 +266,6 @@ final class Reader<E: RemoteEvent>: Sendable {
       }
     default: return count(counters.malformed)
     }
-    guard Int(natsMsg_GetDataLength(message)) <= longest else { return count(counters.tooLong) }
     return (origin, coding)
   }
 
@@ -274,6 +274,7 @@ final class Reader<E: RemoteEvent>: Sendable {
   private func decode(
     _ bytes: UnsafeRawBufferPointer, _ coding: RemoteCoding<E>, _ origin: RemoteOrigin, _ take: (E) -> Void
   ) {
+    guard bytes.count <= longest else { return counters.tooLong.increment() }
     do {
       // A copy, since a coding may keep it.
       var event = try coding.decode(Data(bytes), origin.version)

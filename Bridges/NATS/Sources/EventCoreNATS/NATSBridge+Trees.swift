@@ -36,7 +36,8 @@ extension NATSBridge {
     _ node: EventNode, at prefix: String, carrying types: [any RemoteEvent.Type]
   ) throws(NATSBridgeError) -> RemoteRegistration {
     checkSubject(prefix, of: "the node \(node.path)")
-    let entries = types.map { TreeEntry($0, node, prefix, self) }
+    let life = NodeLife()
+    let entries = types.map { TreeEntry($0, node, prefix, self, life) }
     let place = WeakNode(node)
     let (counters, prefixLength) = (counters, prefix.utf8.count + 1)
     let undo = { for entry in entries { entry.end() } }
@@ -50,7 +51,21 @@ extension NATSBridge {
       counters.received.increment()
       counters.foreign.increment()
     }
-    return keep(RemoteRegistration([{ incoming.remove() }] + entries.map(\.end), of: self))
+    let registration = keep(RemoteRegistration([{ incoming.remove() }] + entries.map(\.end), of: self))
+    life.whenOver { registration.remove() }
+    return registration
+  }
+}
+
+/// The node's handlers have the only references: it ends with the node, unless they were removed before.
+private final class NodeLife: Sendable {
+  private let over = Locked<(@Sendable () -> Void)?>(nil)
+
+  /// Has a closure called at the end. It may wait for the network, which who lets go of a node does not.
+  func whenOver(_ body: @escaping @Sendable () -> Void) { over.withLock { $0 = body } }
+
+  deinit {
+    if let body = over.withLock({ $0 }) { DispatchQueue.global().async(execute: body) }
   }
 }
 
@@ -60,7 +75,7 @@ private struct TreeEntry: Sendable {
   let raise: @Sendable (_ message: OpaquePointer, _ node: EventNode?) -> Void
   let end: @Sendable () -> Void
 
-  init<E: RemoteEvent>(_ type: E.Type, _ node: EventNode, _ prefix: String, _ bridge: NATSBridge) {
+  init<E: RemoteEvent>(_ type: E.Type, _ node: EventNode, _ prefix: String, _ bridge: NATSBridge, _ life: NodeLife) {
     suffix = E.subject
     let reader = Reader(E.self, bridge)
     let (counters, central) = (bridge.counters, bridge.central)
@@ -83,7 +98,7 @@ private struct TreeEntry: Sendable {
       let words = [prefix] + names(from: node, to: context.source) + [E.subject]
       let (event, time) = (context.event, central.now)
       thread.queueEvent(Posted { outlet.send(event, under: words.joined(separator: "."), .queue, .normal, time) })
-      return .continue
+      return withExtendedLifetime(life) { .continue }
     }
     end = { handler.remove() }
   }

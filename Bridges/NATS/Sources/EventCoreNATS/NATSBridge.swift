@@ -35,7 +35,8 @@ public final class NATSBridge: Sendable {
     /// How many messages of a subscription may wait to be dispatched, and 1,024 times as many bytes, up to 2,000,000;
     /// the client drops more (``Counts/overrun``).
     public var inbox = 65_536
-    /// The longest message to take, in bytes; longer ones are counted as ``Counts/tooLong``.
+    /// The longest message to take, in bytes, or event of a batch; longer ones are counted as ``Counts/tooLong``. A
+    /// longer reply is a failure (``NATSBridgeError/Reason/answerFailed``).
     public var longestMessage = 1 << 20
     /// Whether to write each message at once. Otherwise the client gathers what comes within a millisecond, which is
     /// the faster the more events there are, and the slower for a single one. Requests and answers do not wait for it,

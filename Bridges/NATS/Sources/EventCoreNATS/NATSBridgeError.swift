@@ -17,8 +17,8 @@ public struct NATSBridgeError: Error, CustomStringConvertible {
     case timedOut
     /// The server has no such stream, or no JetStream.
     case notFound
-    /// An answerer on another machine threw an error, is too busy, or has made an answer
-    /// that is longer than the server takes.
+    /// An answerer on another machine threw an error, is too busy, or has made an answer that is longer than the server
+    /// takes, or than ``NATSBridge/Options/longestMessage`` here.
     case answerFailed
     /// Anything else; the description tells.
     case other

@@ -46,6 +46,14 @@ public struct NATSServer: Sendable {
     }
   }
   let tls: TLS?
+  /// Where they are, for errors.
+  var places: String { urls.map(Self.place).joined(separator: ", ") }
+
+  /// A URL without what says who the client is: a text may go anywhere.
+  static func place(of url: String) -> String {
+    // The last one, as the client takes it: a password may have others.
+    url.lastIndex(of: "@").map { String(url[$0...].dropFirst()) } ?? url
+  }
 
   /// The servers of a cluster. The client connects to any one of them, and to another one when that fails.
   public static func urls(_ urls: [String], credentials: Credentials = .none, tls: TLS? = nil) -> NATSServer {
@@ -67,7 +75,7 @@ public struct NATSServer: Sendable {
         natsOptions_SetServers(options, $0.baseAddress, Int32($0.count))
       }
     }
-    try NATSBridgeError.check(status, "take \(urls) for servers")
+    try NATSBridgeError.check(status, "take \(places) for servers")
     switch credentials {
     case .none: break
     case .user(let user, let password):

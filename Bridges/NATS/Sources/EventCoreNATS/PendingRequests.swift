@@ -9,9 +9,11 @@ import Foundation
 final class PendingRequests: Sendable {
   private let pending: Pending<Data>
   private let inbox: String
+  private let longest: Int
 
-  init(within limit: Duration) {
+  init(within limit: Duration, _ options: NATSBridge.Options) {
     pending = Pending(within: limit)
+    longest = options.longestMessage
     // That nobody guesses.
     inbox = "_INBOX." + (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()
   }
@@ -43,6 +45,17 @@ final class PendingRequests: Sendable {
         number, .failure(NATSBridgeError(.answerFailed, "The answerer on another machine: \(String(cString: line)).")))
     }
     let length = Int(natsMsg_GetDataLength(message))
+    guard length <= longest else {
+      return finish(
+        number,
+        .failure(
+          NATSBridgeError(
+            .answerFailed,
+            """
+            A bridge takes answers of up to \(longest) bytes, and this one has \(length): raise its \
+            Options.longestMessage, or have shorter answers.
+            """)))
+    }
     finish(number, .success(natsMsg_GetData(message).map { Data(bytes: $0, count: length) } ?? Data()))
   }
 }

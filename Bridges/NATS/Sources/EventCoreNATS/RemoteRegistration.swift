@@ -19,6 +19,7 @@ public final class RemoteRegistration: Sendable {
 
   init(inward subscription: OpaquePointer, overrun: Overrun, of bridge: NATSBridge) {
     kind = .inward(subscription, overrun, bridge.link)
+    bridge.link.adopt(subscription)
     self.bridge = WeakBridge(bridge)
   }
 

@@ -519,6 +519,20 @@ private actor Machine {
     let raw = try RawClient(server)
     raw.publish("plant.tests.incident.emission", Data("{".utf8))
     #expect(await eventually { plant.bridge.counts.undecodable == 1 })
+    // Who waits for an answer is told so at once.
+    let hall = try await NATSBridge.to(server, on: EventCentral())
+    let answers = Log<String>()
+    let requests = PendingRequests(within: .seconds(60), hall.options)
+    _ = try hall.receive(requests.pattern, nil) { requests.takeReply($0) }
+    let number = try #require(
+      requests.begin { answer in
+        guard case .failure(let error as NATSBridgeError) = answer else { return answers.append("\(answer)") }
+        answers.append("\(error.reason)")
+      })
+    try await hall.settle()
+    raw.publish("plant.tests.incident.emission", reply: requests.subject(of: number), Data("{".utf8))
+    #expect(await answers.entries(atLeast: 1) == ["answerFailed"])
+    hall.close()
     raw.publish("plant.tests.incident.emission", Data(#"{"smoke":{"_0":1}}"#.utf8))
     #expect(await eventually { plant.bridge.counts.dispatched == 1 })
     plant.bridge.close()

@@ -346,7 +346,8 @@ struct Order: DurableEvent, Equatable {
     #expect(Reading(number: 0).queue(on: here) == 0)
     #expect(sender.counts.sent == 10)
     // Counted when the bridge's thread has freed them.
-    #expect(await eventually(within: .seconds(20)) { sender.counts.outbox.accepted == 210 })
+    #expect(await eventually(within: .seconds(20)) { sender.counts.unsent == 200 })
+    #expect(sender.counts.outbox.accepted == 210 && sender.counts.outbox.waiting == 0)
     try server.restart()
     let receiver = try await NATSBridge.to(server, on: there) { $0.waitsForServer = true }
     #expect(await eventually { receiver.isConnected })

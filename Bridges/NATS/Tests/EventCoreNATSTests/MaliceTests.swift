@@ -134,6 +134,7 @@ import Testing
     let one = frame(UInt32(good.utf8.count), good)
     let malformed: [(String, Data)] = [
       ("", one), ("x", one), ("0", one), ("-1", one), ("2", one), ("1", one + Data([0])), ("1", Data()),
+      ("0", Data()), ("abc", Data()), ("-1", Data()),
       ("1", Data([1, 0, 0])), ("1", frame(.max, good)), ("\(Int.max)", one), ("99999999999999999999", one), ("1", frame(1 << 31, "")),
     ]
     let right = ["2", "1", "\(Int.max)"].count

@@ -43,4 +43,25 @@ private struct Versioned: RemoteEvent {
   func malformed(line: String) {
     line.withCString { #expect(MessageHeader(line: $0) == nil) }
   }
+
+  @Test("a server that takes no headers: the error says so, and of a bridge that has waited for it the status")
+  func noHeaders() async throws {
+    let server = try ServerProcess(configuration: "no_header_support: true")
+    let error = await #expect(throws: NATSBridgeError.self) { try await NATSBridge.to(server, on: EventCentral()) }
+    #expect("\(String(describing: error))".contains("no_header_support"))
+    server.stop()
+    let world = EventCentral()
+    let log = Log<NATSStatus.Change>()
+    NATSStatus.addListener(nil, { status in log.append(status.change) }, executeOn: .listenerThread, on: world)
+    let bridge = try await NATSBridge.to(server, on: world) { $0.waitsForServer = true }
+    bridge.publish(Reading.self)
+    Reading(number: 1).queue(on: world)
+    try server.restart()
+    let changes = await log.entries(atLeast: 2)
+    #expect(changes.first == .connected)
+    guard case .fault(let text)? = changes.last else { return #expect(Bool(false), "\(changes)") }
+    #expect(text.contains("no_header_support") && text.contains("127.0.0.1:\(server.port) takes none"), "\(text)")
+    #expect(await !bridge.drain(within: .milliseconds(50)))
+    #expect(bridge.counts.unsent == 1)
+  }
 }

@@ -23,10 +23,12 @@ final class RawClient: @unchecked Sendable {
     natsConnection_Destroy(connection)
   }
 
-  func publish(_ subject: String, header: [UInt8]? = nil, batch: String? = nil, _ body: Data) {
+  func publish(
+    _ subject: String, reply: String? = nil, header: [UInt8]? = nil, batch: String? = nil, _ body: Data
+  ) {
     var message: OpaquePointer?
     body.withUnsafeBytes {
-      _ = natsMsg_Create(&message, subject, nil, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
+      _ = natsMsg_Create(&message, subject, reply, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
     }
     if let header {
       // A string of C: it ends with the first zero.
@@ -70,6 +72,13 @@ final class RawClient: @unchecked Sendable {
         }
       }
     }
+  }
+
+  /// Whether anybody would get a message. It is sent, and takes 100 milliseconds if somebody does.
+  func hasSubscribers(_ subject: String) -> Bool {
+    var message: OpaquePointer?
+    defer { natsMsg_Destroy(message) }
+    return natsConnection_RequestString(&message, connection, subject, "", 100) != NATS_NO_RESPONDERS
   }
 
   /// Takes what comes under a subject, from the return on.

@@ -47,6 +47,18 @@ import Testing
     #expect(try await refusal(server) == .refused)
   }
 
+  @Test("an error names the server, and not the password of its URL")
+  func passwords() async throws {
+    let server = try ServerProcess(configuration: "authorization { user: anna, password: secret }")
+    let place = "127.0.0.1:\(server.port)"
+    // Not let in, and not even taken for URLs.
+    for urls in [["nats://anna:se@cret@\(place)"], ["nats://anna:se@cret@\(place)", ""]] {
+      let error = await #expect(throws: NATSBridgeError.self) { try await NATSBridge(.urls(urls), on: EventCentral()) }
+      let text = error?.description ?? ""
+      #expect(text.contains(place) && !text.contains("cret") && !text.contains("anna"), "\(text)")
+    }
+  }
+
   @Test("a token")
   func token() async throws {
     let server = try ServerProcess(configuration: "authorization { token: t0ken }")

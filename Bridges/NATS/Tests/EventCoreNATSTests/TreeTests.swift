@@ -167,6 +167,22 @@ struct Alarm: RemoteEvent, Equatable {
     #expect(there.log.entries == ["twin 1", "hall1 1", "plant 1"])
   }
 
+  @Test("a mount ends with its node (D9)", arguments: cores)
+  func nodeEnds(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let bridge = try await NATSBridge.to(server, on: EventCentral())
+    let registration: RemoteRegistration
+    do {
+      let node = EventNode(name: "plant", core: core)
+      registration = try bridge.mount(node, at: "plant", carrying: [Alarm.self, Reading.self])
+      #expect(registration.isActive)
+    }
+    #expect(await eventually(within: .seconds(20)) { !registration.isActive })
+    let raw = try RawClient(server)
+    #expect(await eventually(within: .seconds(20)) { !raw.hasSubscribers("plant.alarm") })
+    bridge.close()
+  }
+
   @Test("a mount that throws leaves no handlers at the node")
   func failedMount() async throws {
     let server = try ServerProcess()

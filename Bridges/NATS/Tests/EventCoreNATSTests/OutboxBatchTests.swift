@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Foundation
+import Testing
+
+@testable import EventCoreNATS
+
+/// Batches beside the limits of servers and receivers.
+@Suite struct OutboxBatchTests {
+  private typealias Note = PublishSubscribeTests.Note
+
+  /// Whose coding keeps the outbox waiting.
+  struct Slow: RemoteEvent {
+    static let subject = "tests.batch.slow"
+    static let gate = DispatchSemaphore(value: 0)
+    func encode(to encoder: any Encoder) { Self.gate.wait() }
+  }
+
+  @Test("a server that takes less than a batch gets each event, and shorter batches; a longer event is counted")
+  func shortBatches() async throws {
+    let server = try ServerProcess(configuration: "max_payload: 2048")
+    let (here, there) = (EventCentral(), EventCentral())
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    let log = Log<Int>()
+    let thread = EventThread(on: there)
+    thread.addEventCallback { (event: Note) in log.append(event.number) }
+    try receiver.subscribe(Note.self)
+    try await receiver.settle()
+    sender.publish(Slow.self)
+    sender.publish(Note.self, batch: 1000)
+    // All wait, and go in batches.
+    Slow().queue(on: here)
+    for number in 0..<5000 {
+      Note(number: number, text: String(repeating: "a", count: number == 500 ? 3_000 : 5)).queue(on: here)
+    }
+    let before = sender.messagesOut
+    Slow.gate.signal()
+    #expect(await log.entries(atLeast: 4999) == (0..<5000).filter { $0 != 500 })
+    #expect(await sender.drain())
+    let counts = sender.counts
+    #expect(counts.tooLarge == 1 && counts.sent + counts.unencodable == 5000 && counts.outbox.accepted == 5001)
+    // Those of a few batches went alone, and the others together.
+    #expect(sender.messagesOut - before < 2500)
+    await receiver.drain()
+    await thread.drain()
+    #expect(receiver.counts.received == 4999)
+  }
+
+  @Test("of a batch that is longer than the longest message a bridge takes the events, but those that are longer")
+  func longBatches() async throws {
+    let server = try ServerProcess()
+    let there = EventCentral()
+    let receiver = try await NATSBridge.to(server, on: there) { $0.longestMessage = 100 }
+    let log = Log<Int>()
+    let thread = EventThread(on: there)
+    thread.addEventCallback { (event: Note) in log.append(event.number) }
+    try receiver.subscribe(Note.self)
+    try await receiver.settle()
+    var body: [UInt8] = []
+    for number in 0..<10 {
+      let text = String(repeating: "a", count: number == 5 ? 100 : 5)
+      EventBatch.append(try Note.coding.encode(Note(number: number, text: text)), to: &body)
+    }
+    let raw = try RawClient(server)
+    raw.publish(Note.subject, batch: "10", Data(body))
+    raw.flush()
+    #expect(await log.entries(atLeast: 9) == [0, 1, 2, 3, 4, 6, 7, 8, 9])
+    await receiver.drain()
+    await thread.drain()
+    #expect(receiver.counts.tooLong == 1 && receiver.counts.received == 10)
+  }
+}

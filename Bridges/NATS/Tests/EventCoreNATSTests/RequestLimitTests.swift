@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Foundation
+import Testing
+
+@testable import EventCoreNATS
+
+/// Requests that have to wait, and answers that are too long.
+@Suite struct RequestLimitTests {
+  @Test("an answer that is longer than the asking bridge takes is a failure")
+  func longerAnswers() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let asking = try await NATSBridge.to(server, on: here) { $0.longestMessage = 100 }
+    let answering = try await NATSBridge.to(server, on: there)
+    PriceQuery.answer(on: there) { query in Data(repeating: 0, count: query.id) }
+    try answering.answerRequests(PriceQuery.self, with: Data.self, coding: .cbor)
+    try await answering.settle()
+    try asking.forwardRequests(PriceQuery.self, expecting: Data.self, coding: .cbor, within: .seconds(60))
+    // With the head of the data.
+    #expect(try await here.request(PriceQuery(id: 98), expecting: Data.self).count == 98)
+    await #expect {
+      try await here.request(PriceQuery(id: 99), expecting: Data.self)
+    } throws: {
+      ($0 as? NATSBridgeError)?.reason == .answerFailed && "\($0)".contains("longestMessage")
+    }
+    asking.close()
+    answering.close()
+  }
+
+  /// Tells when it is encoded, which is right before it is sent.
+  struct ToldQuery: RemoteEvent {
+    static let subject = "tests.told.query"
+    static let encoded = Log<Int>()
+    var id: Int
+
+    init(id: Int) { self.id = id }
+    init(from decoder: any Decoder) throws { id = try decoder.singleValueContainer().decode(Int.self) }
+    func encode(to encoder: any Encoder) throws {
+      Self.encoded.append(id)
+      var container = encoder.singleValueContainer()
+      try container.encode(id)
+    }
+  }
+
+  @Test("requests that are made before the first connection wait for it, within the limit, or until the bridge ends")
+  func beforeTheServer() async throws {
+    let server = try ServerProcess()
+    server.stop()
+    let (here, there) = (EventCentral(), EventCentral())
+    let asking = try await NATSBridge.to(server, on: here) { $0.waitsForServer = true }
+    let hasty = try asking.forwardRequests(ToldQuery.self, expecting: Price.self, within: .milliseconds(50))
+    await #expect(throws: EventWaitError.timedOut(.milliseconds(50))) {
+      try await here.request(ToldQuery(id: 1), expecting: Price.self)
+    }
+    hasty.remove()
+    try asking.forwardRequests(ToldQuery.self, expecting: Price.self, within: .seconds(60))
+    let answering = try await NATSBridge.to(server, on: there) { $0.waitsForServer = true }
+    let asked = Log<Int>()
+    ToldQuery.answer(on: there) { query in
+      asked.append(query.id)
+      return Price(cents: query.id)
+    }
+    try answering.answerRequests(ToldQuery.self, with: Price.self)
+    let requests = (2...3).map { id in Task { try await here.request(ToldQuery(id: id), expecting: Price.self) } }
+    #expect(await ToldQuery.encoded.entries(atLeast: 3).count == 3)
+    try server.restart()
+    for (index, request) in requests.enumerated() {
+      // Nobody answers if the server has the request before it knows of the answerer.
+      let price = await request.result
+      switch price {
+      case .success(let price): #expect(price == Price(cents: index + 2))
+      case .failure(let error): #expect(error as? EventWaitError == .nobodyAnswers)
+      }
+    }
+    try await answering.settle()
+    #expect(try await here.request(ToldQuery(id: 4), expecting: Price.self) == Price(cents: 4))
+    #expect(!asked.entries.contains(1))
+    asking.close()
+    answering.close()
+    // One whose server never comes.
+    server.stop()
+    let other = EventCentral()
+    let waiting = try await NATSBridge.to(server, on: other) { $0.waitsForServer = true }
+    try waiting.forwardRequests(ToldQuery.self, expecting: Price.self, within: .seconds(60))
+    let request = Task { try await other.request(ToldQuery(id: 5), expecting: Price.self) }
+    #expect(await ToldQuery.encoded.entries(atLeast: 5).count == 5)
+    waiting.close()
+    await #expect { try await request.value } throws: { ($0 as? NATSBridgeError)?.reason == .closed }
+  }
+}

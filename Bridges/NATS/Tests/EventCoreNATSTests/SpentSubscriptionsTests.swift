@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Foundation
+import Testing
+
+@testable import EventCoreNATS
+
+@Suite struct SpentSubscriptionsTests {
+  @Test("subscriptions that end while messages come for them leave neither threads nor memory behind")
+  func ended() async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    // Some of which the client drops, and tells.
+    let receiver = try await NATSBridge.to(server, on: world) { $0.inbox = 1 }
+    let raw = try RawClient(server)
+    // With a factor of 50 these are more threads than a process may have.
+    for number in 0..<(700 * stressFactor) {
+      let subscription = try receiver.subscribe(Reading.self)
+      if number % 8 == 0 {
+        try await receiver.settle()
+        for _ in 0..<10 { raw.publish(Reading.subject, Data(#"{"number": 1, "text": ""}"#.utf8)) }
+        raw.flush()
+      }
+      subscription.remove()
+    }
+    #expect(await eventually(within: .seconds(20)) { receiver.link.retiredCount < Link.retiredTogether })
+    // The client is as it was.
+    let log = Log<Int>()
+    Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: world)
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    raw.publish(Reading.subject, Data(#"{"number": 2, "text": ""}"#.utf8))
+    raw.flush()
+    #expect(await eventually { log.entries.last == 2 })
+    await receiver.drain()
+  }
+}
