@@ -63,10 +63,10 @@ c-program: $(C_PROGRAMS)
 
 .build/c-program: Tests/CProgram/main.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p .build
-	$(CC) $(C_FLAGS) -o $@ Tests/CProgram/main.c $(C_SOURCES) -lurcu-bp -lpthread
+	$(CC) $(C_FLAGS) -o $@ Tests/CProgram/main.c $(C_SOURCES) -lurcu-bp -lpthread $(DL)
 
 .build/c-shutdown: Tests/CProgram/shutdown.c .build/c/libeventcore.a
-	$(CC) $(C_FLAGS) -o $@ Tests/CProgram/shutdown.c .build/c/libeventcore.a -lurcu-bp -lpthread
+	$(CC) $(C_FLAGS) -o $@ Tests/CProgram/shutdown.c .build/c/libeventcore.a -lurcu-bp -lpthread $(DL)
 
 # Linux and glibc: a filter of system calls, and malloc replaced.
 .build/c-realtime: Tests/CProgram/realtime.c .build/c/libeventcore.a

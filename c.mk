@@ -33,6 +33,8 @@ else
   SHARED_FLAGS = -shared -Wl,-soname,$(SONAME) -Wl,-z,defs
 endif
 
+# Before glibc 2.34 a library of its own: dladdr, dlopen.
+DL := $(if $(filter Linux,$(shell uname -s)),-ldl)
 CFLAGS ?= -O2 -g
 LIBRARY_FLAGS = -std=gnu11 $(CFLAGS) -fPIC -fvisibility=hidden -Iinclude -ISources/CEventCore
 LIBRARY_OBJECTS := $(patsubst Sources/CEventCore/%.c,.build/c/%.o,$(C_SOURCES))
@@ -54,20 +56,21 @@ FORCE:
 	$(CC) $(LIBRARY_FLAGS) -c -o $@ $<
 
 .build/c/$(SHARED): $(LIBRARY_OBJECTS)
-	$(CC) $(CFLAGS) $(LDFLAGS) $(SHARED_FLAGS) -o $@ $(LIBRARY_OBJECTS) -lurcu-bp -lpthread
+	$(CC) $(CFLAGS) $(LDFLAGS) $(SHARED_FLAGS) -o $@ $(LIBRARY_OBJECTS) -lurcu-bp -lpthread $(DL)
 
 .build/c/libeventcore.a: $(LIBRARY_OBJECTS)
 	rm -f $@
 	$(AR) rcs $@ $(LIBRARY_OBJECTS)
 
 check-prefix:
-	@case '$(PREFIX)' in /*) ;; *) \
-	  echo 'make install: PREFIX is an absolute path, since eventcore.pc names it; found "$(PREFIX)". Say PREFIX=$$PWD/$(PREFIX)' >&2; \
-	  exit 1;; esac
+	@check() { case "$$2" in /*) ;; *) \
+	  echo "make install: $$1 is an absolute path, since eventcore.pc names it; found \"$$2\". Say $$1=\$$PWD/$$2" >&2; \
+	  exit 1;; esac; }; \
+	check PREFIX '$(PREFIX)'; check LIBDIR '$(LIBDIR)'; check INCLUDEDIR '$(INCLUDEDIR)'
 
 fill = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
   -e 's|@VERSION@|$(VERSION)|g' -e 's|@MAJOR@|$(MAJOR)|g' -e 's|@MINOR@|$(MINOR)|g' \
-  -e 's|@SHARED@|$(SHARED)|g' -e 's|@SONAME@|$(SONAME)|g'
+  -e 's|@SHARED@|$(SHARED)|g' -e 's|@SONAME@|$(SONAME)|g' -e 's|@DL@|$(DL)|g'
 
 install: check-prefix $(LIBRARIES)
 	install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(LIBDIR)/cmake/eventcore' '$(DESTDIR)$(INCLUDEDIR)/eventcore'
@@ -76,9 +79,12 @@ install: check-prefix $(LIBRARIES)
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/$(SHARED_LINK)'
 	install -m 644 .build/c/libeventcore.a '$(DESTDIR)$(LIBDIR)'
 	install -m 644 $(HEADERS) '$(DESTDIR)$(INCLUDEDIR)/eventcore'
-	$(fill) scripts/package/eventcore.pc.in > '$(DESTDIR)$(LIBDIR)/pkgconfig/eventcore.pc'
+	@# What lies below the prefix is named by it, so that all of it can be moved.
+	$(fill) -e 's|=$(PREFIX)/|=$${prefix}/|' scripts/package/eventcore.pc.in > '$(DESTDIR)$(LIBDIR)/pkgconfig/eventcore.pc'
 	for file in eventcore-config eventcore-config-version; do \
 	  $(fill) scripts/package/$$file.cmake.in > '$(DESTDIR)$(LIBDIR)'/cmake/eventcore/$$file.cmake || exit 1; done
+	@# The loader finds what is new in /usr/local/lib by its cache alone.
+	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ] && command -v ldconfig >/dev/null 2>&1; then ldconfig; fi
 
 uninstall:
 	rm -rf '$(DESTDIR)$(LIBDIR)/cmake/eventcore' '$(DESTDIR)$(INCLUDEDIR)/eventcore'

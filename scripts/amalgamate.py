@@ -172,7 +172,8 @@ def main():
         private.parts.append(f"/* ==== {path.relative_to(CORE)} ==== */\n" + body)
     (folder / "eventcore.c").write_text(
         licence + note +
-        "/* Compile it with -pthread as C11 or newer, with GNU extensions, and link -lurcu-bp. */\n"
+        "/* Compile it with -pthread as C11 or newer, with GNU extensions, and link -lurcu-bp.\n"
+        " * Before glibc 2.34 link -ldl too. */\n"
         "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n"
         '#include "eventcore.h"\n#pragma GCC visibility push(hidden)\n' +
         "\n".join(private.parts) + "#pragma GCC visibility pop\n")

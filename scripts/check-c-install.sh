@@ -4,14 +4,16 @@
 #
 # The core outside of the package manager: installs it into a temporary prefix, and builds and runs the programs of
 # Examples/C and Tests/CProgram with what is installed, by gcc and clang, with pkg-config and CMake, against the shared
-# library, the static one and the amalgamation. Under valgrind nothing is left after evc_shutdown; a plug-in can be
-# unloaded; the library exports the functions of its headers, and nothing else; and an idle program has no thread.
+# library, the static one and the amalgamation. What was installed can be moved. Under valgrind nothing is left after
+# evc_shutdown; a plug-in can be unloaded; the library exports the functions of its headers, and nothing else; and an
+# idle program has no thread.
 #
 # On Debian and its kin installs what is missing (needs root), and does no more with --install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 fail() { printf 'check-c-install: %s\n' "$*" >&2; exit 1; }
+. scripts/root.sh
 
 missing=()
 for tool in gcc:gcc g++:g++ cmake:cmake pkg-config:pkg-config valgrind:valgrind python3:python3; do
@@ -19,10 +21,7 @@ for tool in gcc:gcc g++:g++ cmake:cmake pkg-config:pkg-config valgrind:valgrind 
 done
 if [ "${#missing[@]}" -gt 0 ]; then
   command -v apt-get >/dev/null || fail "this needs ${missing[*]}"
-  root=()
-  [ "$(id -u)" -eq 0 ] || root=(sudo -n)
-  "${root[@]}" apt-get update -qq
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  apt_install --no-install-recommends "${missing[@]}"
 fi
 [ "${1:-}" != --install ] || exit 0
 
@@ -38,10 +37,14 @@ run() { timeout 120 "$@"; }
 
 step "install"
 make -s -j2 install PREFIX="$prefix" CC=gcc
-if make -s install PREFIX=relative DESTDIR="$folder/refused" 2>"$folder/refusal"; then fail "a relative PREFIX was taken"; fi
-grep -q 'PREFIX is an absolute path' "$folder/refusal" || fail "a relative PREFIX was refused without a sentence"
-make -s install PREFIX=/usr DESTDIR="$folder/staged" CC=gcc
-[ -e "$folder/staged/usr/lib/pkgconfig/eventcore.pc" ] || fail "DESTDIR was ignored"
+for variable in PREFIX LIBDIR INCLUDEDIR; do
+  if make -s install "$variable=relative" DESTDIR="$folder/refused" CC=gcc 2>"$folder/refusal"; then
+    fail "a relative $variable was taken"
+  fi
+  grep -q "$variable is an absolute path" "$folder/refusal" || fail "a relative $variable was refused without a word"
+done
+make -s install PREFIX=/usr LIBDIR=/usr/lib/deep DESTDIR="$folder/staged" CC=gcc
+[ -e "$folder/staged/usr/lib/deep/pkgconfig/eventcore.pc" ] || fail "DESTDIR was ignored"
 make -s install PREFIX="$prefix" CC=gcc
 version=$(pkg-config --modversion eventcore)
 cat > "$folder/version.c" <<'C'
@@ -55,6 +58,21 @@ int main(void)
 		printf("%u.%u.%u\n", numbers[i] / 1000000, numbers[i] / 1000 % 1000, numbers[i] % 1000);
 }
 C
+
+step "what was installed is moved"
+moved=$folder/moved
+mv "$folder/staged/usr" "$moved"
+read -ra flags < <(PKG_CONFIG_PATH=$moved/lib/deep/pkgconfig \
+  pkg-config --define-variable=prefix="$moved" --cflags --libs eventcore)
+for flag in "-I$moved/include" "-L$moved/lib/deep"; do
+  [[ " ${flags[*]} " == *" $flag "* ]] || fail "eventcore.pc of a moved folder lacks $flag: ${flags[*]}"
+done
+cmake -S Examples/C -B "$moved/cmake" -Deventcore_DIR="$moved/lib/deep/cmake/eventcore" -DCMAKE_C_COMPILER=gcc \
+  -DCMAKE_CXX_COMPILER=g++ >/dev/null
+for library in eventcore eventcore_static; do
+  cmake --build "$moved/cmake" --target "fixed_step-$library" >/dev/null
+  LD_LIBRARY_PATH='' run "$moved/cmake/fixed_step-$library"
+done
 
 step "what is exported"
 declared=$(sed 's/static inline.*//' include/eventcore/*.h | tr '\n' ' ' |
@@ -85,11 +103,15 @@ for pair in "${compilers[@]}"; do
       "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" "Examples/C/$program.cpp" -o "$programs/$program-$kind" "${libs[@]}" -lpthread
       run "$programs/$program-$kind"
     done
-    for program in exceptions lifetimes; do
+    for program in exceptions lifetimes owners; do
       "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" "Tests/CProgram/$program.cpp" -o "$programs/$program-$kind" "${libs[@]}" -lpthread
       run "$programs/$program-$kind"
     done
-    "$cxx" -std=c++17 -fno-exceptions -fno-rtti "${warnings[@]}" "${cflags[@]}" -fsyntax-only -x c++ - <<<'#include <eventcore/eventcore.hpp>'
+    half=("$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" -c Tests/CProgram/exceptions_differ.cpp)
+    "${half[@]}" -o "$programs/with.o"
+    "${half[@]}" -fno-exceptions -fno-rtti -o "$programs/without.o"
+    "$cxx" "$programs/with.o" "$programs/without.o" -o "$programs/exceptions_differ-$kind" "${libs[@]}" -lpthread
+    run "$programs/exceptions_differ-$kind"
     run "$programs/fixed_step-$kind"
     "$cc" -std=gnu11 -fPIC -shared -fvisibility=hidden "${warnings[@]}" "${cflags[@]}" Tests/CProgram/plugin.c -o "$programs/plugin-$kind.so" "${libs[@]}"
   done

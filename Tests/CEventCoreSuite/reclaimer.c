@@ -7,10 +7,16 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
+/* For the processors of a thread. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "platform/domain.h"
+#include "eventcore/reclaim.h"
 #include "suite.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -222,7 +228,87 @@ static const char *beside_user_code(void)
 	return NULL;
 }
 
+static const char *wanted_behind_a_driver(void)
+{
+	/* More than a turn without time reclaims. Static, as above. */
+	static struct item items[100];
+	static struct list list;
+
+	list = (struct list){ .items = items, .count = 100, .gate = SUITE_GATE };
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	(void)evc_domain_stop();
+	for (unsigned i = 0; i < 100; i++) {
+		items[i] = (struct item){ .list = &list };
+		evc_domain_retire(&items[i].head, WEIGHT, reclaimed);
+	}
+	EXPECT_EQUAL(evc_reclaim(0), EVC_TIMED_OUT, "the status of a reclaim without time");
+	evc_reclaimer_start();
+	EXPECT(suite_gate_pass(&list.gate), "%u items came back", list.reclaimed);
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	return NULL;
+}
+
+#if defined(__linux__) && defined(__GLIBC__)
+static struct {
+	struct evc_domain_head head;
+	int scheduling;
+	cpu_set_t processors;
+	struct suite_gate gate;
+} looked;
+
+static void look(struct evc_domain_head *head)
+{
+	(void)head;
+	looked.scheduling = sched_getscheduler(0);
+	(void)sched_getaffinity(0, sizeof(looked.processors), &looked.processors);
+	suite_gate_open(&looked.gate);
+}
+
+/* A thread of another scheduling, on one processor; everybody may have both. */
+static void *start_from_a_corner(void *opaque)
+{
+	const struct sched_param parameter = { 0 };
+	const int processor = sched_getcpu();
+	bool *is_in_corner = opaque;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET((unsigned)processor, &one);
+	*is_in_corner = processor >= 0 && sched_setaffinity(0, sizeof(one), &one) == 0 &&
+			pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameter) == 0;
+	evc_domain_retire(&looked.head, WEIGHT, look);
+	evc_reclaimer_start();
+	return NULL;
+}
+
+static const char *not_in_a_corner(void)
+{
+	static const struct suite_gate shut = SUITE_GATE;
+	bool is_in_corner = false;
+	cpu_set_t expected;
+	pthread_t corner;
+
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	(void)evc_domain_stop();
+	looked.gate = shut;
+	EXPECT_EQUAL(pthread_create(&corner, NULL, start_from_a_corner, &is_in_corner), 0, "a thread");
+	(void)pthread_join(corner, NULL);
+	EXPECT(suite_gate_pass(&looked.gate), "the item did not come back");
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	EXPECT(is_in_corner, "the thread that had work first could not be set as the test wants it");
+	EXPECT_EQUAL(sched_getaffinity(getpid(), sizeof(expected), &expected), 0, "the processors of the first thread");
+	EXPECT_EQUAL(looked.scheduling, SCHED_OTHER, "the callback thread's scheduling");
+	EXPECT(CPU_EQUAL(&looked.processors, &expected), "the callback thread may use %d processors, the first thread %d",
+	       CPU_COUNT(&looked.processors), CPU_COUNT(&expected));
+	return NULL;
+}
+#endif
+
 static const struct evc_suite_test tests[] = {
+#if defined(__linux__) && defined(__GLIBC__)
+	{ "the callback thread does not stay where the thread stays that had work for it first", not_in_a_corner },
+#endif
+	{ "the callback thread takes over what a driver had no time for", wanted_behind_a_driver },
 	{ "a fork does not wait for user code that a reclaim runs, and its child goes on behind it",
 	  beside_user_code },
 	{ "what is retired comes back once", once },

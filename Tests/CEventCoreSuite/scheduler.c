@@ -108,6 +108,8 @@ static const char *never_early(void)
 	EXPECT_EQUAL(next, 1500, "the next deadline");
 	EXPECT_EQUAL(evc_scheduler_run_due(scheduler, fake.time, &next), 1, "fired in time");
 	EXPECT(next == EVC_FOREVER, "the deadline that never comes came");
+	EXPECT_EQUAL(evc_scheduler_run_due(scheduler, EVC_FOREVER, &next), 0, "fired, of what never comes");
+	EXPECT(next == EVC_FOREVER, "a deadline is left");
 	EXPECT_EQUAL(driven.early, 0, "calls before the deadline");
 	driven_close(scheduler);
 	EXPECT_EQUAL(driven.drops, 1, "drops");

@@ -48,6 +48,8 @@ objects=$(sed -n 's/^all: //p' "$make")
 # A call of the system that nobody simulates would run for real, and no schedule would be the same twice.
 harmless='__assert_fail|_GLOBAL_OFFSET_TABLE_|__(start|stop)_.*|sig(fill|del|empty|add)set|str.*|mem.*|sn?printf|abort'
 harmless+='|mmap|munmap|madvise|posix_memalign|free|pthread_(cond)?attr_.*'
+# What only decides where a thread of the system would run.
+harmless+='|getpid|sched_getaffinity'
 # Only evc_shutdown calls this, which no scenario does.
 harmless+='|pthread_key_delete'
 missing=$(nm -u $(grep -v -- -engine- <<<"$objects") | sed -n 's/.* U //p' | sort -u |

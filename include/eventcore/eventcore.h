@@ -48,9 +48,10 @@
  *
  * Fork: a child may go on using the core if no other thread was inside one of its functions at the fork.
  * Event threads stay in the parent, and their mailboxes with them: the child neither takes from these nor releases
- * them last. An object that the core's callback thread was finalizing at the fork is
- * not finalized in the child. A fork waits while that thread gives memory back, some milliseconds, or longer after
- * millions of events; never for user code that it runs.
+ * them last. So do schedulers that have a thread: in the child their timers do not fire, and it neither joins nor
+ * releases them; a join, also that of ~scheduler in eventcore.hpp, would wait for ever. An object that the core's
+ * callback thread was finalizing at the fork is not finalized in the child. A fork waits while that thread gives memory
+ * back, some milliseconds, or longer after millions of events; never for user code that it runs.
  *
  * Licence: the core is MIT. It calls liburcu (LGPL 2.1 or later), which is to be linked as a shared library.
  */

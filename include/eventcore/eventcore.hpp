@@ -35,7 +35,41 @@
 
 namespace eventcore {
 
-/* Two translation units of one program may differ in exceptions; their functions then have different names. */
+/**
+ * Called on the consumer's thread with what a handler has thrown; the active exception is that one. nullptr, as it
+ * begins: std::terminate. One for the process, or for each library that hides its symbols from others.
+ */
+EVC_API inline std::atomic<void (*)(std::exception_ptr)> on_handler_exception{ nullptr };
+
+/* Apart from the rest of the details, which differ below. */
+namespace key_detail {
+template <class Event, class = void> struct key_of {
+	EVC_API static inline char anchor = 0;
+	static uint64_t value() noexcept { return reinterpret_cast<uintptr_t>(&anchor); }
+};
+template <class Event> struct key_of<Event, std::void_t<decltype(Event::event_key)>> {
+	static_assert(Event::event_key > 0 && Event::event_key < 4096, "an event_key is from 1 to 4095");
+	static uint64_t value() noexcept { return Event::event_key; }
+};
+} // namespace key_detail
+
+/**
+ * The key of an event type: `Event::event_key`, from 1 to 4095, if the type has one; otherwise the address of a
+ * variable that all libraries of the process share as long as they do not hide it. Types that cross a plug-in
+ * loaded with RTLD_LOCAL, or one that is to be unloaded (compile it with -fno-gnu-unique), and types that C
+ * dispatches too, give themselves an `event_key`. A class inherits it, and with it the handlers of its base's
+ * events, which would take one event for the other: if its base has one, it declares its own. A type that Swift
+ * dispatches has the key that `EventCentral.cKey(of:)` returns: use the functions of C with it.
+ */
+template <class Event> uint64_t key_of() noexcept
+{
+	return key_detail::key_of<Event>::value();
+}
+
+/*
+ * Two translation units of one program may differ in exceptions; their functions then have different names. What both
+ * must share stands above: an event that one of them dispatches has its key in the other.
+ */
 #if defined(__cpp_exceptions)
 #define EVENTCORE_TRY try
 #define EVENTCORE_CATCH(code) catch (...) code
@@ -46,22 +80,7 @@ inline namespace with_exceptions {
 inline namespace without_exceptions {
 #endif
 
-/**
- * Called on the consumer's thread with what a handler has thrown; the active exception is that one. nullptr, as it
- * begins: std::terminate. One for the process, or for each library that hides its symbols from others.
- */
-EVC_API inline std::atomic<void (*)(std::exception_ptr)> on_handler_exception{ nullptr };
-
 namespace detail {
-template <class Event, class = void> struct key_of {
-	EVC_API static inline char anchor = 0;
-	static uint64_t value() noexcept { return reinterpret_cast<uintptr_t>(&anchor); }
-};
-template <class Event> struct key_of<Event, std::void_t<decltype(Event::event_key)>> {
-	static_assert(Event::event_key > 0 && Event::event_key < 4096, "an event_key is from 1 to 4095");
-	static uint64_t value() noexcept { return Event::event_key; }
-};
-
 /* Calls a function of the user's. What it throws ends here. */
 template <class Function, class... Arguments> void call(Function &function, Arguments &&...arguments) noexcept
 {
@@ -116,18 +135,6 @@ template <class Event> struct payloads {
 	}
 };
 } // namespace detail
-
-/**
- * The key of an event type: `Event::event_key`, from 1 to 4095, if the type has one; otherwise the address of a
- * variable that all libraries of the process share as long as they do not hide it. Types that cross a plug-in loaded
- * with RTLD_LOCAL, or one that is to be unloaded (compile it with -fno-gnu-unique), and types that C dispatches too,
- * give themselves an `event_key`. A type that Swift dispatches has the key that `EventCentral.cKey(of:)` returns: use
- * the functions of C with it.
- */
-template <class Event> uint64_t key_of() noexcept
-{
-	return detail::key_of<Event>::value();
-}
 
 /** A time of the steady clock in nanoseconds of evc_clock_now: 0 if it has passed, EVC_FOREVER if it never comes. */
 inline uint64_t deadline_at(std::chrono::steady_clock::time_point time) noexcept
@@ -446,7 +453,7 @@ public:
 		evc_scheduler *const scheduler = std::exchange(scheduler_, nullptr);
 
 		if (scheduler == nullptr)
-			return EVC_NOT_FOUND;
+			return status_ == EVC_OK ? EVC_NOT_FOUND : status_;
 		const evc_status status = evc_scheduler_cancel(scheduler, id_);
 		/* The end of the function may delete this timer. */
 		if (status == EVC_OK)
@@ -511,7 +518,8 @@ public:
 
 	/**
 	 * Has `function()` called at a time of the scheduler's clock, and after each `period` from then on; 0: once. A time
-	 * that has passed means at once. It must not wait: later timers would wait too.
+	 * that has passed means at once, and the periods begin now. Periods that are missed later, because a function took
+	 * too long, are caught up, one call each. It must not wait: later timers would wait too.
 	 */
 	template <class Function>
 	[[nodiscard]] timer at(uint64_t deadline, Function function, std::chrono::nanoseconds period = {}) noexcept
@@ -524,6 +532,9 @@ public:
 		made.status_ = status_;
 		if (scheduler_ == nullptr)
 			return made;
+		/* Not from a time long ago, such as the 0 of deadline_at: each period since then would be caught up. */
+		if (const uint64_t earliest = period.count() > 0 ? now() : 0; deadline < earliest)
+			deadline = earliest;
 		auto *context = new (std::nothrow) timed{ std::move(function), detail::nanoseconds(period) };
 		made.status_ = EVC_OUT_OF_MEMORY;
 		if (context == nullptr)
@@ -550,13 +561,17 @@ public:
 
 		return at(left < EVC_FOREVER - base ? base + left : EVC_FOREVER, std::move(function), period);
 	}
-	/** Has an event dispatched after a delay, and after each `period` from then on. `to` must outlive the timer. */
+	/**
+	 * Has an event dispatched after a delay, and after each `period` from then on. `to` must outlive the timer. Without
+	 * memory at that time the event is lost. What a copy of it throws then, such as std::bad_alloc, has no caller to go
+	 * to: `on_handler_exception` gets it.
+	 */
 	template <class Event>
 	[[nodiscard]] timer dispatch_after(std::chrono::nanoseconds delay, router &to, Event event,
 					   evc_lane lane = EVC_LANE_QUEUE_NORMAL,
 					   std::chrono::nanoseconds period = {}) noexcept
 	{
-		/* Without memory, this one is lost: a timer has nobody to tell. */
+		/* A timer has nobody to tell. */
 		return after(delay, [&to, event = std::move(event), lane] { (void)(to.dispatch(event, lane) == EVC_OK); },
 			     period);
 	}
@@ -627,7 +642,10 @@ public:
 	explicit operator bool() const noexcept { return handler_ != nullptr; }
 	evc_status status() const noexcept { return status_; }
 	/** evc_handler_remove_and_wait: EVC_NOT_PERMITTED inside the handler itself. */
-	evc_status remove_and_wait() noexcept { return evc_handler_remove_and_wait(handler_); }
+	evc_status remove_and_wait() noexcept
+	{
+		return handler_ != nullptr ? evc_handler_remove_and_wait(handler_) : status_;
+	}
 
 private:
 	friend class node;
@@ -651,12 +669,8 @@ public:
 		options.release = release;
 		status_ = evc_node_create(&options, &node_);
 	}
-	/** Makes it the last child of a node. */
-	explicit node(node &parent) noexcept : node()
-	{
-		if (node_ != nullptr)
-			status_ = attach(parent);
-	}
+	/** Makes it the last child of a node. If that fails, a later `attach` makes up for it. */
+	explicit node(node &parent) noexcept : node() { status_ = attach(parent); }
 	node(const node &) = delete;
 	node &operator=(const node &) = delete;
 	~node()
@@ -669,7 +683,17 @@ public:
 	evc_node *get() const noexcept { return node_; }
 
 	/** evc_node_attach: EVC_NOT_PERMITTED if that would make a cycle. */
-	evc_status attach(node &parent) noexcept { return evc_node_attach(node_, parent.node_, nullptr); }
+	evc_status attach(node &parent) noexcept
+	{
+		if (node_ == nullptr || parent.node_ == nullptr)
+			return node_ == nullptr ? status_ : parent.status_;
+		const evc_status status = evc_node_attach(node_, parent.node_, nullptr);
+
+		/* A failure leaves it where it is. */
+		if (status == EVC_OK)
+			status_ = EVC_OK;
+		return status;
+	}
 	void detach() noexcept
 	{
 		if (node_ != nullptr)
@@ -690,7 +714,7 @@ public:
 		static_assert(std::is_invocable_v<Handler &, const Event &>, "a handler takes (const Event &)");
 		static_assert(std::is_nothrow_move_constructible_v<Handler>, "a handler moves without an exception");
 		made.status_ = status_;
-		if (node_ == nullptr)
+		if (!*this)
 			return made;
 		auto *object = new (std::nothrow) entry(std::move(handler));
 		made.status_ = EVC_OUT_OF_MEMORY;
@@ -717,7 +741,7 @@ public:
 	{
 		bool has_ended = false;
 		evc_walk *walk;
-		evc_status status = node_ != nullptr ? evc_walk_begin(node_, key_of<Event>(), scope, &walk) : status_;
+		evc_status status = *this ? evc_walk_begin(node_, key_of<Event>(), scope, &walk) : status_;
 
 		if (status == EVC_OK) {
 			do {

@@ -70,7 +70,9 @@ EVC_API EVC_MUST_USE enum evc_status evc_try_envelope_create(struct evc_subscrip
  * Posts a chain as `evc_mailbox_post`, without waiting.
  *
  * Threads: any that holds a reference of the mailbox. Progress: lock-free. Ownership: as `evc_mailbox_post`; what a
- * mailbox gets at the moment of its close is freed with it. Errors: EVC_CLOSED; EVC_UNSUPPORTED for a mailbox without
+ * mailbox gets at the moment of its close is freed with it. A refused envelope stays the caller's, and
+ * `evc_envelope_release`, which ends it, may make a system call: keep the envelope until the thread may wait, or leave
+ * it to a thread that may. Errors: EVC_CLOSED; EVC_UNSUPPORTED for a mailbox without
  * `polled`; EVC_INVALID_ARGUMENT for an empty chain.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_try_post(struct evc_mailbox *mailbox, const struct evc_chain *chain);

@@ -191,7 +191,8 @@ EVC_API void evc_scheduler_close(struct evc_scheduler *scheduler);
 
 /**
  * Waits until the thread of a closed scheduler has dropped what was pending and no `fire` or `drop` runs or
- * follows. Does not close it. Returns at once for a driven scheduler.
+ * follows. Does not close it. Returns at once for a driven scheduler. Not in a child of fork, which has no such thread:
+ * there it would wait for ever (eventcore.h).
  *
  * Threads: any but the scheduler's own. Progress: blocking. Errors: EVC_NOT_PERMITTED on its own thread;
  * EVC_INVALID_ARGUMENT.

@@ -13,15 +13,18 @@ EVC_BEGIN_DECLS
 
 struct evc_thread;
 
-/** Options of a thread. Zero is a good default for all but `size`. */
+/**
+ * Options of a thread. Zero is a good default for all but `size`. On Linux a thread begins with the scheduling and the
+ * processors of the thread that starts it, as far as these options do not say something else.
+ */
 struct evc_thread_options {
 	/** sizeof of this structure, which tells the library which members the caller knows. */
 	size_t size;
 	/** The name that debuggers show, cut to the system's limit (15 bytes on Linux). NULL: none. */
 	const char *name;
-	/** Real-time priority (SCHED_FIFO) from 1 up; 0 keeps the default. Needs the privilege for it. */
+	/** Real-time priority (SCHED_FIFO) from 1 up; 0 keeps what it begins with. Needs the privilege for it. */
 	int realtime_priority;
-	/** The processor that the thread stays on, counted from 1; 0 leaves the choice to the system. Linux with glibc alone. */
+	/** The processor that the thread stays on, counted from 1; 0 keeps what it begins with. Linux with glibc alone. */
 	unsigned processor;
 	/** Stack size in bytes; 0 keeps the default. */
 	size_t stack_size;

@@ -380,7 +380,7 @@ void evc_latest_list_destroy(struct evc_latest_list *list)
 }
 
 enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *subscriptions,
-				  const struct evc_latest_mailbox *how, const struct evc_conflation *conflation,
+				  const struct evc_mailbox_kind *how, const struct evc_conflation *conflation,
 				  struct evc_subscription **out)
 {
 	struct evc_latest_list *list;

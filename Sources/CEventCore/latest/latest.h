@@ -106,15 +106,15 @@ enum { EVC_TOKEN_NONE, EVC_TOKEN_CLAIMED, EVC_TOKEN_POSTED };
 
 static_assert(EVC_LANE_COUNT <= EVC_LATEST_LANE + 1, "a lane fits into the slot's word");
 
-/* What a latest-only subscription does to either kind of mailbox, given as its sink. */
-struct evc_latest_mailbox {
+/* What a latest-only subscription, or a bound, does to either kind of mailbox, given as its sink. */
+struct evc_mailbox_kind {
 	/* What the post of a token may need: EVC_NEEDS_*. */
 	uint8_t needs;
 	/* True if the mailbox refuses posts. */
 	bool (*is_closed)(struct evc_sink *mailbox);
 	/* Puts a token into its lane, whether the mailbox has closed or not. */
 	void (*put)(struct evc_sink *mailbox, unsigned lane, struct evc_envelope *token);
-	/* P3: tells the consumer, or the workers, of a token in this lane. */
+	/* P3: tells the consumer, or the workers, of what was put into this lane. */
 	void (*tell)(struct evc_sink *mailbox, unsigned lane);
 };
 
@@ -135,7 +135,7 @@ struct evc_latest {
 	/* The mailbox that tokens are posted to, and its list, which contains this subscription. Constant. */
 	struct evc_sink *mailbox;
 	struct evc_latest_list *list;
-	const struct evc_latest_mailbox *how;
+	const struct evc_mailbox_kind *how;
 	/* Guarded by the list's mutex. */
 	struct evc_latest *next;
 	struct evc_latest **link;
@@ -172,7 +172,7 @@ static inline uint32_t evc_latest_count_in(uintptr_t slot)
  * is not NULL.
  */
 enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *subscriptions,
-				  const struct evc_latest_mailbox *how, const struct evc_conflation *conflation,
+				  const struct evc_mailbox_kind *how, const struct evc_conflation *conflation,
 				  struct evc_subscription **out);
 
 /*

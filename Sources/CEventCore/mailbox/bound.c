@@ -41,7 +41,8 @@ static void close_lanes(struct evc_bound *bound)
 }
 
 struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, uint64_t block_ns,
-				   const struct evc_bound_ops *ops, void *owner)
+				   const struct evc_bound_ops *ops, const struct evc_mailbox_kind *how,
+				   struct evc_sink *mailbox)
 {
 	struct evc_bound *bound = evc_allocate(sizeof(*bound), _Alignof(struct evc_bound));
 
@@ -52,7 +53,8 @@ struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, 
 		.block_ns = block_ns,
 		.policy = policy,
 		.ops = ops,
-		.owner = owner,
+		.how = how,
+		.mailbox = mailbox,
 	};
 	if (evc_event_count_open(&bound->rounds)) {
 		if (policy != EVC_OVERFLOW_DROP_OLDEST || open_lanes(bound))
@@ -77,9 +79,9 @@ static uint64_t raise_to(_Atomic uint64_t *word, uint64_t value)
 {
 	uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
 
-	/* Relaxed: whoever uses the value gains nothing but a number. */
+	/* Release, pairs with evc_bound_admit by `limit`: whoever is admitted by it knows what A2 has acquired. */
 	while (old < value)
-		if (atomic_compare_exchange_weak_explicit(word, &old, value, memory_order_relaxed,
+		if (atomic_compare_exchange_weak_explicit(word, &old, value, memory_order_release,
 							  memory_order_relaxed))
 			return value;
 	return old;
@@ -138,10 +140,10 @@ enum evc_status evc_bound_wait(struct evc_bound *bound, uint64_t *end)
 			return EVC_OK;
 	}
 	for (bool is_late = false;; is_late = *end != EVC_FOREVER && evc_clock_now() >= *end) {
-		/* B0: before the raise, and before the look at CLOSED, which a close sets before it advances. */
+		/* B0: before the raise, and before the look at CLOSED, which a close sets before the advance that B0 acquires. */
 		round = evc_event_count_read(&bound->rounds);
-		bound->ops->raise(bound->owner);
-		if (bound->ops->is_closed(bound->owner))
+		bound->ops->raise(bound->mailbox);
+		if (bound->how->is_closed(bound->mailbox))
 			return EVC_CLOSED;
 		if (evc_bound_admit_by_look(bound, 1) > 0)
 			return EVC_OK;
@@ -155,7 +157,7 @@ void evc_bound_unblock(struct evc_bound *bound, uint64_t places)
 {
 	if (!evc_bound_has_places(bound, places))
 		return;
-	bound->ops->clear(bound->owner);
+	bound->ops->clear(bound->mailbox);
 	evc_event_count_advance(&bound->rounds);
 }
 

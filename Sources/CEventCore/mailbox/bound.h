@@ -10,9 +10,9 @@
  *
  *   producer                                        consumer
  *   A1 load admitted                   relaxed      T1 take an envelope, add 1 to taken   release store
- *   A2 if A1 + n is beyond `limit`:                 T2 load signal                        relaxed
+ *   A2 if A1 + n is beyond `limit` (acquire):       T2 load signal                        relaxed
  *      load taken                      seq_cst
- *      beyond taken + capacity: full
+ *      beyond taken + capacity: full; raise `limit` after A3, release
  *   A3 CAS admitted: A1 → A1 + n       relaxed
  *   A4 post
  *
@@ -60,6 +60,7 @@
 #include "platform/compiler.h"
 #include "platform/event_count.h"
 #include "lanes/shared_lanes.h"
+#include "latest/latest.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -69,18 +70,15 @@
 /* How many places are free before a consumer at work wakes producers; or half of the capacity, if that is less. */
 #define EVC_BOUND_PLACES 16u
 
-/* What a bound does to its mailbox, of either kind. */
+/* What only a bound does to its mailbox, given as its sink. */
 struct evc_bound_ops {
 	/* B1, and C1. */
-	void (*raise)(void *owner);
-	void (*clear)(void *owner);
-	/* True if the mailbox refuses posts; if the calling thread is a consumer of it, in a handler. */
-	bool (*is_closed)(void *owner);
-	bool (*is_consumer)(void *owner);
+	void (*raise)(struct evc_sink *mailbox);
+	void (*clear)(struct evc_sink *mailbox);
+	/* True if the calling thread is a consumer of the mailbox, in a handler. */
+	bool (*is_consumer)(struct evc_sink *mailbox);
 	/* A4, of several lanes. Anything but EVC_OK: no memory, and nothing was posted. */
-	enum evc_status (*post)(void *owner, const struct evc_chain *chain);
-	/* After a put into `lanes`. */
-	void (*tell)(void *owner, unsigned lane);
+	enum evc_status (*post)(struct evc_sink *mailbox, const struct evc_chain *chain);
 };
 
 struct evc_bound {
@@ -89,7 +87,8 @@ struct evc_bound {
 	uint64_t block_ns;
 	enum evc_overflow policy;
 	const struct evc_bound_ops *ops;
-	void *owner;
+	const struct evc_mailbox_kind *how;
+	struct evc_sink *mailbox;
 	/* The way into a mailbox for subscriptions that are unbounded. */
 	struct evc_sink unbounded;
 	/*
@@ -119,9 +118,10 @@ struct evc_bound {
 	unsigned entries;
 };
 
-/* Makes the bound of `owner`. NULL = out of memory. */
+/* Makes the bound of a mailbox. NULL = out of memory. */
 struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, uint64_t block_ns,
-				   const struct evc_bound_ops *ops, void *owner);
+				   const struct evc_bound_ops *ops, const struct evc_mailbox_kind *how,
+				   struct evc_sink *mailbox);
 /* `bound` may be NULL. */
 void evc_bound_destroy(struct evc_bound *bound);
 
@@ -135,7 +135,7 @@ static inline uint32_t evc_bound_admit(struct evc_bound *bound, uint32_t events)
 
 	do {
 		if (evc_unlikely(admitted + events >
-				 atomic_load_explicit(&bound->limit, memory_order_relaxed)))
+				 atomic_load_explicit(&bound->limit, memory_order_acquire)))
 			return evc_bound_admit_by_look(bound, events);
 	} while (!atomic_compare_exchange_weak_explicit(&bound->admitted, &admitted, admitted + events,
 							memory_order_relaxed, memory_order_relaxed));
@@ -143,8 +143,9 @@ static inline uint32_t evc_bound_admit(struct evc_bound *bound, uint32_t events)
 }
 
 /*
- * T1 of a mailbox with one consumer. Nobody else writes it; evc_mailbox_order_taken orders it. Release, pairs with A2: who
- * gets the place knows that its event has left its lane, and so does who sees the next one there (depths).
+ * T1 of a mailbox with one consumer. Nobody else writes it; evc_mailbox_order_taken orders it. Release, pairs with A2, and
+ * by `limit` with later admissions: who gets the place knows that its event has left its lane, and so does who sees the
+ * next one there (depths).
  */
 static inline void evc_bound_count_taken(struct evc_bound *bound)
 {

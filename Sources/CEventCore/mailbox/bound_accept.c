@@ -45,7 +45,7 @@ enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope 
 		return EVC_OK;
 	case EVC_OVERFLOW_BLOCK:
 		/* Nobody else would free a place. */
-		if (bound->ops->is_consumer(bound->owner))
+		if (bound->ops->is_consumer(bound->mailbox))
 			break;
 		status = evc_bound_wait(bound, end);
 		*is_admitted = status == EVC_OK;
@@ -83,7 +83,7 @@ static enum evc_status post_part(struct evc_bound *bound, struct evc_envelope *f
 	}
 	*next = evc_slot_next(part.last);
 	evc_slot_set_next(part.last, NULL);
-	status = bound->ops->post(bound->owner, &part);
+	status = bound->ops->post(bound->mailbox, &part);
 	if (evc_likely(status == EVC_OK))
 		return EVC_OK;
 	/* The chain is whole again. */
@@ -100,7 +100,7 @@ enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain
 	enum evc_status status;
 	uint64_t end = 0;
 
-	if (evc_unlikely(bound->ops->is_closed(bound->owner)))
+	if (evc_unlikely(bound->how->is_closed(bound->mailbox)))
 		return EVC_CLOSED;
 	while (left > 0) {
 		uint32_t admitted = evc_bound_admit(bound, left), done = 1;
@@ -167,7 +167,7 @@ enum evc_status evc_bound_accept_displacing(struct evc_bound *bound, const struc
 	struct evc_chain dropped = EVC_CHAIN_EMPTY, displaced = EVC_CHAIN_EMPTY;
 	struct evc_envelope *envelope = chain->first, *next, *victim;
 
-	if (evc_unlikely(bound->ops->is_closed(bound->owner)))
+	if (evc_unlikely(bound->how->is_closed(bound->mailbox)))
 		return EVC_CLOSED;
 	if (evc_unlikely(record == NULL || !provide(record, chain->lanes)))
 		return EVC_OUT_OF_MEMORY;
@@ -187,7 +187,7 @@ enum evc_status evc_bound_accept_displacing(struct evc_bound *bound, const struc
 	}
 	/* Behind all puts: a wake and the end of a payload are user code, whose own posts may use up what was set aside. */
 	for (uint32_t lanes = chain->lanes; lanes != 0; lanes &= lanes - 1)
-		bound->ops->tell(bound->owner, (unsigned)__builtin_ctz(lanes));
+		bound->how->tell(bound->mailbox, (unsigned)__builtin_ctz(lanes));
 	drop_all(bound, dropped.first, true);
 	drop_all(bound, displaced.first, false);
 	return EVC_OK;

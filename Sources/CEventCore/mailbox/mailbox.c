@@ -14,19 +14,14 @@
 /* The count of posted events has 32 bits, in units of 64 events. */
 #define POSTED_BITS 38
 
-static struct evc_mailbox *mailbox_of(struct evc_sink *sink)
-{
-	return evc_container_of(sink, struct evc_mailbox, sink);
-}
-
 static void retain(struct evc_sink *sink)
 {
-	evc_mailbox_retain(mailbox_of(sink));
+	evc_mailbox_retain(evc_mailbox_of(sink));
 }
 
 static void release(struct evc_sink *sink)
 {
-	evc_mailbox_release(mailbox_of(sink));
+	evc_mailbox_release(evc_mailbox_of(sink));
 }
 
 struct evc_return_cache *evc_mailbox_by_hand(struct evc_mailbox *mailbox)
@@ -165,34 +160,35 @@ enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
 }
 
-/* What a latest-only subscription does to its mailbox (latest.h). */
+/* What a latest-only subscription or a bound does to its mailbox (latest.h). */
 
 static bool is_closed(struct evc_sink *sink)
 {
-	return evc_mailbox_is_closed(mailbox_of(sink));
+	return evc_mailbox_is_closed(evc_mailbox_of(sink));
 }
 
 static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
 {
-	evc_mailbox_put(mailbox_of(sink), lane, token, token, 1);
+	evc_mailbox_put(evc_mailbox_of(sink), lane, token, token, 1);
 }
 
 static void tell(struct evc_sink *sink, unsigned lane)
 {
-	evc_mailbox_tell(mailbox_of(sink), lane);
+	evc_mailbox_tell(evc_mailbox_of(sink), lane);
 }
+
+const struct evc_mailbox_kind evc_mailbox_kind_private = { EVC_NEEDS_TOKEN, is_closed, put_token, tell };
 
 static enum evc_status add_latest(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
 				  const struct evc_conflation *conflation, struct evc_subscription **out)
 {
-	static const struct evc_latest_mailbox how = { EVC_NEEDS_TOKEN, is_closed, put_token, tell };
 	struct evc_subscription as;
 	enum evc_status status = describe(mailbox, options, out, &as);
 
 	if (status != EVC_OK)
 		return status;
 	as.sink = &mailbox->sink;
-	return evc_latest_create(&as, &mailbox->subscriptions, &how, conflation, out);
+	return evc_latest_create(&as, &mailbox->subscriptions, &evc_mailbox_kind_private, conflation, out);
 }
 
 enum evc_status evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,

@@ -8,37 +8,27 @@
 #include "memory/spares.h"
 
 /* B1. Wakes nobody: if B2 finds the mailbox full, its consumer has something to do. */
-static void raise_blocked(void *owner)
+static void raise_blocked(struct evc_sink *sink)
 {
-	struct evc_mailbox *mailbox = owner;
-
-	atomic_fetch_or_explicit(&mailbox->signal, EVC_SIGNAL_BLOCKED, memory_order_relaxed);
+	atomic_fetch_or_explicit(&evc_mailbox_of(sink)->signal, EVC_SIGNAL_BLOCKED, memory_order_relaxed);
 	/* Pairs with evc_mailbox_order_taken: a consumer that misses the bit has been seen to take by B2. */
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-static void clear_blocked(void *owner)
+static void clear_blocked(struct evc_sink *sink)
 {
-	struct evc_mailbox *mailbox = owner;
-
 	/* Relaxed: C2 releases it to B0. */
-	atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_BLOCKED, memory_order_relaxed);
+	atomic_fetch_and_explicit(&evc_mailbox_of(sink)->signal, ~EVC_SIGNAL_BLOCKED, memory_order_relaxed);
 }
 
-static bool is_closed(void *owner)
+static bool is_consumer(struct evc_sink *sink)
 {
-	/* In evc_bound_wait B0 has acquired it. */
-	return evc_mailbox_is_closed(owner);
+	return evc_bound_is_entered(evc_mailbox_of(sink)->bound);
 }
 
-static bool is_consumer(void *owner)
+static enum evc_status post(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	return evc_bound_is_entered(((struct evc_mailbox *)owner)->bound);
-}
-
-static enum evc_status post(void *owner, const struct evc_chain *chain)
-{
-	struct evc_mailbox *mailbox = owner;
+	struct evc_mailbox *mailbox = evc_mailbox_of(sink);
 
 	if (chain->first == chain->last)
 		evc_mailbox_post_one(mailbox, chain->first->lane, chain->first, 1);
@@ -47,14 +37,9 @@ static enum evc_status post(void *owner, const struct evc_chain *chain)
 	return EVC_OK;
 }
 
-static void tell(void *owner, unsigned lane)
-{
-	evc_mailbox_tell(owner, lane);
-}
-
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
+	struct evc_mailbox *mailbox = evc_mailbox_of(sink);
 
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
@@ -64,7 +49,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 
 static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *envelope)
 {
-	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
+	struct evc_mailbox *mailbox = evc_mailbox_of(sink);
 
 	if (evc_unlikely(evc_mailbox_is_closed(mailbox)))
 		return EVC_CLOSED;
@@ -88,14 +73,14 @@ static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *en
 
 static void look_again(struct evc_sink *sink)
 {
-	evc_mailbox_interrupt(evc_container_of(sink, struct evc_mailbox, sink));
+	evc_mailbox_interrupt(evc_mailbox_of(sink));
 }
 
 /* The way in for unbounded subscriptions: a post without an admission, whose envelopes have no place. */
 
 static struct evc_mailbox *mailbox_of_unbounded(struct evc_sink *sink)
 {
-	return evc_container_of(sink, struct evc_bound, unbounded)->owner;
+	return evc_mailbox_of(evc_container_of(sink, struct evc_bound, unbounded)->mailbox);
 }
 
 static void set_exempt(const struct evc_chain *chain, uint8_t mark)
@@ -144,11 +129,12 @@ static void release_unbounded(struct evc_sink *sink)
 
 bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbox_options *options)
 {
-	static const struct evc_bound_ops ops = { raise_blocked, clear_blocked, is_closed, is_consumer, post, tell };
+	static const struct evc_bound_ops ops = { raise_blocked, clear_blocked, is_consumer, post };
 
 	if (options->capacity == 0)
 		return true;
-	mailbox->bound = evc_bound_create(options->capacity, options->overflow, options->block_ns, &ops, mailbox);
+	mailbox->bound = evc_bound_create(options->capacity, options->overflow, options->block_ns, &ops,
+					  &evc_mailbox_kind_private, &mailbox->sink);
 	if (mailbox->bound == NULL)
 		return false;
 	mailbox->displaces = mailbox->bound->lanes != NULL;

@@ -78,7 +78,7 @@ __attribute__((noinline)) void evc_mailbox_push_chain(struct evc_mailbox *mailbo
 
 enum evc_status evc_mailbox_accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
+	struct evc_mailbox *mailbox = evc_mailbox_of(sink);
 	struct evc_envelope *first = chain->first;
 
 	if (evc_unlikely(first == NULL))
@@ -104,7 +104,7 @@ enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox, const struct evc_c
 
 enum evc_status evc_mailbox_try_accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
+	struct evc_mailbox *mailbox = evc_mailbox_of(sink);
 	struct evc_envelope *first = chain->first;
 
 	if (first == NULL)
@@ -128,7 +128,7 @@ enum evc_status evc_try_post(struct evc_mailbox *mailbox, const struct evc_chain
 
 enum evc_status evc_mailbox_accept_one(struct evc_sink *sink, struct evc_envelope *envelope)
 {
-	struct evc_mailbox *mailbox = evc_container_of(sink, struct evc_mailbox, sink);
+	struct evc_mailbox *mailbox = evc_mailbox_of(sink);
 
 	if (evc_unlikely(evc_mailbox_is_closed(mailbox)))
 		return EVC_CLOSED;

@@ -213,6 +213,12 @@ static inline struct evc_envelope *evc_head_envelope(uintptr_t head)
 	return (struct evc_envelope *)(head & ~EVC_HEAD_COUNT);
 }
 
+/* The mailbox of a sink that is its own. */
+static inline struct evc_mailbox *evc_mailbox_of(struct evc_sink *sink)
+{
+	return evc_container_of(sink, struct evc_mailbox, sink);
+}
+
 /* True if the mailbox refuses posts. Relaxed: a post that misses a simultaneous close counts as earlier. */
 static inline bool evc_mailbox_is_closed(struct evc_mailbox *mailbox)
 {
@@ -323,6 +329,8 @@ struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
  */
 unsigned evc_mailbox_first(struct evc_mailbox *mailbox);
 struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane);
+/* mailbox.c: a mailbox of one consumer, as what stands in front of it sees it. */
+extern const struct evc_mailbox_kind evc_mailbox_kind_private;
 /* mailbox.c: exchanges a taken token for its event; NULL if it stands for none. */
 struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token);
 /* mailbox_close.c: ends the consumer. False if it has to handle more envelopes first. */

@@ -57,8 +57,10 @@
 #include "platform/parker_private.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 /* Nanoseconds from the look at the first item to the turn: if there are MANY bytes, and otherwise. */
 #define GATHERING UINT64_C(10000000)
@@ -284,6 +286,40 @@ static void prepare(void)
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
+/*
+ * Creates the thread. It would otherwise get the scheduling and the processors of whichever thread had work for it
+ * first: beside a real-time thread that stays on one processor, it would delay that one, or never run. A thread of
+ * Apple's systems has a scheduling of its own.
+ */
+static bool create(void)
+{
+#ifdef __linux__
+	const struct sched_param parameter = { 0 };
+	pthread_attr_t attributes;
+	bool is_there;
+
+	if (pthread_attr_init(&attributes) == 0) {
+		(void)pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+		(void)pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
+		(void)pthread_attr_setschedparam(&attributes, &parameter);
+/* Not in musl, nor in Android's library. */
+#ifdef __GLIBC__
+		cpu_set_t processors;
+
+		/* Those of the process's first thread. */
+		if (sched_getaffinity(getpid(), sizeof(processors), &processors) == 0)
+			(void)pthread_attr_setaffinity_np(&attributes, sizeof(processors), &processors);
+#endif
+		is_there = pthread_create(&thread, &attributes, run, NULL) == 0;
+		pthread_attr_destroy(&attributes);
+		if (is_there)
+			return true;
+	}
+#endif
+	/* Also if the system refuses these, as a filter of its calls may. */
+	return pthread_create(&thread, NULL, run, NULL) == 0;
+}
+
 /* Starts the thread, unless another call has done so. False if it cannot be started. */
 static __attribute__((noinline, cold)) bool start(void)
 {
@@ -302,7 +338,7 @@ static __attribute__((noinline, cold)) bool start(void)
 		for (unsigned i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 			sigdelset(&others, faults[i]);
 		pthread_sigmask(SIG_SETMASK, &others, &before);
-		is_there = pthread_create(&thread, NULL, run, NULL) == 0;
+		is_there = create();
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		if (is_there) {
 			/* The thread does this too. Release: the parker. */
@@ -371,7 +407,9 @@ void evc_reclaimer_start(void)
 	atomic_store_explicit(&is_wanted, true, memory_order_relaxed);
 	/* Pairs with tell. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (is_any_retired() || atomic_load_explicit(&call_at, memory_order_relaxed) != 0)
+	/* `is_pending` alone: what a call of evc_reclaim had no time for. */
+	if (atomic_load_explicit(&is_pending, memory_order_relaxed) || is_any_retired() ||
+	    atomic_load_explicit(&call_at, memory_order_relaxed) != 0)
 		tell(true);
 }
 

@@ -86,6 +86,9 @@ size_t evc_scheduler_fire_due(struct evc_scheduler *scheduler, uint64_t now, uin
 	uint64_t again = 0;
 	size_t fired = 0;
 
+	/* That deadline never comes, also for a caller who fires all that is left. */
+	if (now == EVC_FOREVER)
+		now--;
 	for (;;) {
 		bool dropped;
 
@@ -155,7 +158,6 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 {
 	uint64_t ignored;
 	size_t fired = 0;
-	bool was_refused;
 
 	if (next == NULL)
 		next = &ignored;
@@ -170,14 +172,10 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 			(void)end(scheduler);
 			break;
 		}
-		was_refused = end(scheduler);
-		/* A close that found this thread running left the rest to it. */
-		if (evc_scheduler_is_closed(scheduler))
-			continue;
-		/* So did a thread that was woken for an earlier timer. */
-		if (was_refused)
-			*next = evc_scheduler_next(scheduler);
-		break;
+		/* A close, or a thread that was woken for an earlier timer, left the rest to this one if it found it running. */
+		if (!end(scheduler) && !evc_scheduler_is_closed(scheduler))
+			break;
+		*next = EVC_FOREVER;
 	}
 	evc_scheduler_release(scheduler);
 	return fired;

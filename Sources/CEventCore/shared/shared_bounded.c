@@ -18,45 +18,33 @@
 
 _Thread_local EVC_FOUND_AT_START struct evc_shared_consumed *evc_shared_consumed;
 
-static void raise_blocked(void *owner)
+static void raise_blocked(struct evc_sink *sink)
 {
-	atomic_store_explicit(&((struct evc_shared_mailbox *)owner)->is_blocked, true, memory_order_seq_cst);
+	atomic_store_explicit(&evc_shared_mailbox_of(sink)->is_blocked, true, memory_order_seq_cst);
 }
 
-static void clear_blocked(void *owner)
+static void clear_blocked(struct evc_sink *sink)
 {
 	/* Relaxed: C2 releases it to B0. */
-	atomic_store_explicit(&((struct evc_shared_mailbox *)owner)->is_blocked, false, memory_order_relaxed);
+	atomic_store_explicit(&evc_shared_mailbox_of(sink)->is_blocked, false, memory_order_relaxed);
 }
 
-static bool is_closed(void *owner)
-{
-	/* In evc_bound_wait B0 has acquired it. */
-	return evc_shared_is_closed(owner);
-}
-
-static bool is_consumer(void *owner)
+static bool is_consumer(struct evc_sink *sink)
 {
 	for (struct evc_shared_consumed *consumed = evc_shared_consumed; consumed != NULL; consumed = consumed->outer)
-		if (consumed->mailbox == owner)
+		if (consumed->mailbox == evc_shared_mailbox_of(sink))
 			return true;
 	return false;
 }
 
-static enum evc_status post(void *owner, const struct evc_chain *chain)
+static enum evc_status post(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	return evc_shared_post(owner, chain);
-}
-
-static void tell(void *owner, unsigned lane)
-{
-	(void)lane;
-	evc_shared_tell(owner);
+	return evc_shared_post(evc_shared_mailbox_of(sink), chain);
 }
 
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	struct evc_bound *bound = evc_container_of(sink, struct evc_shared_mailbox, sink)->bound;
+	struct evc_bound *bound = evc_shared_mailbox_of(sink)->bound;
 
 	if (evc_unlikely(chain->first == NULL))
 		return EVC_INVALID_ARGUMENT;
@@ -66,9 +54,9 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity, enum evc_overflow overflow,
 			   uint64_t block_ns)
 {
-	static const struct evc_bound_ops ops = { raise_blocked, clear_blocked, is_closed, is_consumer, post, tell };
+	static const struct evc_bound_ops ops = { raise_blocked, clear_blocked, is_consumer, post };
 
-	mailbox->bound = evc_bound_create(capacity, overflow, block_ns, &ops, mailbox);
+	mailbox->bound = evc_bound_create(capacity, overflow, block_ns, &ops, &evc_mailbox_kind_shared, &mailbox->sink);
 	if (mailbox->bound == NULL)
 		return false;
 	mailbox->sink.accept = accept;

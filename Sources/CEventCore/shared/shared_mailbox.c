@@ -10,24 +10,19 @@
 #include "platform/allocator.h"
 #include "platform/options.h"
 
-static struct evc_shared_mailbox *mailbox_of(struct evc_sink *sink)
-{
-	return evc_container_of(sink, struct evc_shared_mailbox, sink);
-}
-
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	return evc_shared_post(mailbox_of(sink), chain);
+	return evc_shared_post(evc_shared_mailbox_of(sink), chain);
 }
 
 static void retain(struct evc_sink *sink)
 {
-	evc_shared_mailbox_retain(mailbox_of(sink));
+	evc_shared_mailbox_retain(evc_shared_mailbox_of(sink));
 }
 
 static void release(struct evc_sink *sink)
 {
-	evc_shared_mailbox_release(mailbox_of(sink));
+	evc_shared_mailbox_release(evc_shared_mailbox_of(sink));
 }
 
 enum evc_status evc_shared_mailbox_create(struct evc_shared_mailbox **out)
@@ -210,37 +205,38 @@ evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
 	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
 }
 
-/* What a latest-only subscription does to its shared mailbox (latest.h). All workers share its slot. */
+/* What a latest-only subscription, whose slot all workers share, or a bound does to its shared mailbox (latest.h). */
 
 static bool is_closed(struct evc_sink *sink)
 {
-	return evc_shared_is_closed(mailbox_of(sink));
+	return evc_shared_is_closed(evc_shared_mailbox_of(sink));
 }
 
 static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
 {
 	evc_slot_set_next(token, NULL);
-	put(mailbox_of(sink), lane, token, 1);
+	put(evc_shared_mailbox_of(sink), lane, token, 1);
 }
 
 static void tell(struct evc_sink *sink, unsigned lane)
 {
 	(void)lane;
-	evc_shared_tell(mailbox_of(sink));
+	evc_shared_tell(evc_shared_mailbox_of(sink));
 }
+
+const struct evc_mailbox_kind evc_mailbox_kind_shared = {
+	EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, is_closed, put_token, tell
+};
 
 static enum evc_status add_latest(struct evc_shared_mailbox *mailbox, const struct evc_shared_subscription_options *options,
 				  const struct evc_conflation *conflation, struct evc_subscription **out)
 {
-	static const struct evc_latest_mailbox how = {
-		EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, is_closed, put_token, tell
-	};
 	struct evc_subscription as;
 	enum evc_status status = describe(mailbox, options, out, &as);
 
 	if (status != EVC_OK)
 		return status;
-	return evc_latest_create(&as, &mailbox->subscriptions, &how, conflation, out);
+	return evc_latest_create(&as, &mailbox->subscriptions, &evc_mailbox_kind_shared, conflation, out);
 }
 
 enum evc_status evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox, const struct evc_shared_subscription_options *options,

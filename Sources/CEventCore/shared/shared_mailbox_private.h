@@ -117,6 +117,12 @@ struct evc_shared_mailbox {
 	struct evc_subscription_list subscriptions;
 };
 
+/* The mailbox of a sink. */
+static inline struct evc_shared_mailbox *evc_shared_mailbox_of(struct evc_sink *sink)
+{
+	return evc_container_of(sink, struct evc_shared_mailbox, sink);
+}
+
 /* True if the mailbox refuses posts. Relaxed: a post that misses a simultaneous close sees it when it tells. */
 static inline bool evc_shared_is_closed(struct evc_shared_mailbox *mailbox)
 {
@@ -128,7 +134,8 @@ bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity
 			   uint64_t block_ns);
 /* shared_bounded.c: the next one for a bounded mailbox. Wakes producers that wait for its place. */
 struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox, unsigned limit);
-/* shared_mailbox.c: A4, and what follows a put: P2. */
+/* shared_mailbox.c: a shared mailbox, as what stands in front of it sees it; A4; what follows a put: P2. */
+extern const struct evc_mailbox_kind evc_mailbox_kind_shared;
 enum evc_status evc_shared_post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain);
 void evc_shared_tell(struct evc_shared_mailbox *mailbox);
 

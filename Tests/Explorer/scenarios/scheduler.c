@@ -252,3 +252,39 @@ SCENARIO(scheduler_driven_wake)
 	      atomic_load_explicit(&stage, memory_order_acquire) > 0);
 	tear_down();
 }
+
+static void *run_until(void *next)
+{
+	(void)evc_scheduler_run_due(scheduler, evc_clock_now(), next);
+	return NULL;
+}
+
+static void *cancel_sooner(void *unused)
+{
+	(void)cancel(0);
+	return unused;
+}
+
+/* Two threads run while the earliest timer is cancelled. What is known afterwards is no later than what `wake` goes by. */
+SCENARIO(scheduler_driven_cancelled)
+{
+	struct evc_scheduler_options options = { .size = sizeof(options), .driven = true, .wake = wake };
+	uint64_t mine, theirs, now;
+	pthread_t runner, canceller;
+
+	ops = (struct evc_timer_ops){ fire, drop, true };
+	CHECK(evc_scheduler_create(&options, &scheduler) == EVC_OK);
+	now = evc_clock_now();
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(evc_scheduler_add(scheduler, now + (1 + 2 * i) * 100000000, &ops, &contexts[i], &ids[i]) == EVC_OK);
+	runner = explorer_start(run_until, &theirs);
+	canceller = explorer_start(cancel_sooner, NULL);
+	(void)evc_scheduler_run_due(scheduler, now, &mine);
+	explorer_join(runner);
+	explorer_join(canceller);
+	atomic_store_explicit(&stage, 0, memory_order_relaxed);
+	CHECK(evc_scheduler_add(scheduler, now + 200000000, &ops, &contexts[2], &ids[2]) == EVC_OK);
+	CHECK(mine <= now + 200000000 || theirs <= now + 200000000 ||
+	      atomic_load_explicit(&stage, memory_order_relaxed) > 0);
+	tear_down();
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * What eventcore.hpp says of its owners: every call on one that could not be made returns why; and a timer with a period
+ * whose time has passed begins now.
+ */
+#include <eventcore/eventcore.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+void expect(bool is_so, const char *what)
+{
+	if (is_so)
+		return;
+	std::printf("wrong: %s\n", what);
+	std::exit(1);
+}
+
+struct event {
+	int number;
+};
+
+bool has_memory = true;
+
+void *allocate(void *, size_t size, size_t alignment)
+{
+	const evc_allocator *of = evc_allocator_default();
+
+	return has_memory ? of->allocate(of->context, size, alignment) : nullptr;
+}
+
+void deallocate(void *, void *memory, size_t size, size_t alignment)
+{
+	const evc_allocator *of = evc_allocator_default();
+
+	of->deallocate(of->context, memory, size, alignment);
+}
+
+const evc_allocator allocator = { nullptr, allocate, deallocate };
+
+void not_made()
+{
+	const auto handler = [](const event &) {};
+
+	/* First: nodes and handlers lie in slabs, and one that is there needs no memory. */
+	has_memory = false;
+	eventcore::node none;
+	eventcore::scheduler no_scheduler;
+	auto timer = no_scheduler.after(std::chrono::hours(1), [] {});
+	has_memory = true;
+	eventcore::node root, child(none);
+
+	expect(!none && none.status() == EVC_OUT_OF_MEMORY, "a node without memory is false, and says why");
+	expect(none.attach(root) == EVC_OUT_OF_MEMORY, "so does its attach");
+	expect(none.raise(event{ 1 }) == EVC_OUT_OF_MEMORY, "so does an event that is raised there");
+	expect(none.on<event>(EVC_HANDLER_RAISE, handler).remove_and_wait() == EVC_OUT_OF_MEMORY, "so does a handler there");
+	expect(!timer && timer.cancel() == EVC_OUT_OF_MEMORY, "so does a timer of a scheduler without memory");
+	expect(eventcore::node_handler().remove_and_wait() == EVC_NOT_FOUND, "a keeper of nothing says that");
+
+	expect(!child && child.status() == EVC_OUT_OF_MEMORY, "a node whose parent was not made is false, and says why");
+	expect(child.raise(event{ 1 }) == EVC_OUT_OF_MEMORY, "no event is raised there");
+	expect(child.on<event>(EVC_HANDLER_RAISE, handler).status() == EVC_OUT_OF_MEMORY, "no handler is there");
+	expect(child.attach(root) == EVC_OK && child, "it is made as soon as it has a parent");
+	expect(root.attach(child) == EVC_NOT_PERMITTED && root, "a cycle is refused, and the node is as it was");
+	expect(child.raise(event{ 1 }) == EVC_OK && root.raise(event{ 1 }) == EVC_OK, "both can be used");
+}
+
+uint64_t manual_time = 1000000;
+
+void periods_from_now_on()
+{
+	const evc_scheduler_clock clock = { nullptr, [](void *) { return manual_time; }, nullptr };
+	evc_scheduler_options options = {};
+	uint64_t next = 0;
+	int fired = 0;
+
+	options.driven = true;
+	options.clock = &clock;
+	eventcore::scheduler scheduler(options);
+	auto timer = scheduler.at(0, [&] { fired++; }, std::chrono::nanoseconds(10));
+
+	expect(scheduler.run_due(&next) == 1 && fired == 1, "a time that has passed means once, at once");
+	expect(next == manual_time + 10, "a period begins then");
+	manual_time += 25;
+	expect(scheduler.run_due(&next) == 2 && fired == 3, "periods that were missed later are caught up");
+}
+
+} // namespace
+
+int main()
+{
+	expect(evc_allocator_install(&allocator) == EVC_OK, "the allocator was installed");
+	not_made();
+	periods_from_now_on();
+	expect(evc_shutdown() == EVC_OK, "everything was given back");
+	std::puts("owners: ok");
+}
