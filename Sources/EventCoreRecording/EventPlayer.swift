@@ -103,8 +103,9 @@ extension EventRecording {
     let begin = clock.now
     while let next = player.nextTime {
       try Task.checkCancellation()
-      let elapsed = Int64(bitPattern: next.uptimeNanoseconds &- start.uptimeNanoseconds)
-      let due = begin.advanced(by: .nanoseconds(elapsed) / speed)
+      let elapsed = Double(Int64(bitPattern: next.uptimeNanoseconds &- start.uptimeNanoseconds)) / speed
+      // At most 292 years, since a duration does not hold the quotient by any speed.
+      let due = begin.advanced(by: .nanoseconds(Int64(exactly: elapsed.rounded()) ?? (elapsed < 0 ? .min : .max)))
       if clock.now < due { try await clock.sleep(until: due, tolerance: .zero) }
       try player.step()
     }

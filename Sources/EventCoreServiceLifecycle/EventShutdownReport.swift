@@ -10,7 +10,7 @@
     public struct Part: Sendable, Equatable {
       /// What it is, by its type.
       public let name: String
-      /// Whether everything that waited was handled, in time.
+      /// What the drain of the part returned: whether everything that waited was handled, in time.
       public let wasDrained: Bool
       /// How many events were handled during the shutdown; those that no handler wanted count, too.
       public let handled: UInt64
@@ -26,8 +26,9 @@
 
     /// How many events were left unhandled in all parts.
     public var left: UInt64 { parts.reduce(0) { $0 + $1.left } }
-    /// Whether each part has handled everything.
-    public var isComplete: Bool { parts.allSatisfy(\.wasDrained) }
+    /// Whether each part has handled everything: all were drained, and nothing was left. A listener or a sequence that
+    /// ends during the drain of its part may leave something.
+    public var isComplete: Bool { parts.allSatisfy(\.wasDrained) && left == 0 }
 
     /// A sentence for a log.
     public var description: String {

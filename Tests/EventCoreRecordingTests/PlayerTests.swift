@@ -110,6 +110,14 @@ struct PlayerTests {
     }
   }
 
+  @Test("At the least of speeds it waits as long as a duration lasts", arguments: cores)
+  func least(core: EventCentral.Core) async throws {
+    let (central, clock) = (EventCentral(core: core), JumpingClock())
+    let recording = try Self.recording(at: [3_600_000_000_000])
+    #expect(try await recording.replay(on: central, speed: .leastNonzeroMagnitude, clock: clock) == 1)
+    #expect(clock.sleeps.entries == [.nanoseconds(Int64.max)])
+  }
+
   @Test("At full speed nothing waits", arguments: cores)
   func full(core: EventCentral.Core) async throws {
     let (central, clock) = (EventCentral(core: core), JumpingClock())

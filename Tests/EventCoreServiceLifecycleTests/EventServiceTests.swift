@@ -164,6 +164,24 @@
       referee.gate.open()
     }
 
+    @Test("what a sequence leaves that ends during the shutdown is reported", arguments: cores)
+    func sequenceEnds(core: EventCentral.Core) async {
+      let world = EventCentral(core: core)
+      let listener = EventListener(on: world)
+      let reports = Log<EventShutdownReport>()
+      let hits = Hit.events(on: listener)
+      var iterator = hits.makeAsyncIterator()
+      (0..<10).map(Hit.init).queue(on: world)
+      for number in 0..<3 { #expect(await iterator.next()?.number == number) }
+      let error = await run(EventService(listener, drainingFor: .seconds(600)) { reports.append($0) }) { trigger, _ in
+        trigger.triggerGracefulShutdown()
+        _ = await yieldUntil { Hit().queue(on: world) == 0 }
+        hits.end()
+      }
+      #expect(error == nil)
+      #expect(reports.entries.map(\.left) == [7] && reports.entries.first?.isComplete == false)
+    }
+
     @Test("a worker is a part, and no part at all is none to wait for", arguments: cores)
     func worker(core: EventCentral.Core) async {
       let world = EventCentral(core: core)

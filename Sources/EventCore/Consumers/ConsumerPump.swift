@@ -108,9 +108,12 @@ final class ConsumerPump: @unchecked Sendable {
       handBack(.running, as: found)
       return .more
     }
+    let before = consumer.handled
     let result = consumer.pump(limit: limit, until: deadline, timers: timers)
     if result != .more { driver.willRest() }
     switch result {
+    // The deadline had passed, so that the mailbox is as it was, and whoever posted next has woken the loop.
+    case .more where consumer.handled == before && waiting == 0: handBack(.running, as: found)
     case .more: schedule()
     case .dry: handBack(.running, as: .idle)
     case .ended: didEnd()

@@ -56,13 +56,16 @@ final class ActorDriver: ContextDriver {
   }
 
   /// Starts a task on the actor, as one job of the actor's executor. A task that only awaits the actor
-  /// would first be a job of the global executor.
+  /// would first be a job of the global executor. Detached, since it handles the events of many dispatchers: it has the
+  /// task-local values and the priority of none.
   private static func start(_ pump: ConsumerPump, on actor: isolated any Actor) {
-    Task {
+    // The task alone has the closure.
+    nonisolated(unsafe) let job: @isolated(any) () async -> Void = {
       // The capture puts the task on the actor, and retains the actor until the task has run.
       _ = actor
       pump.perform()
     }
+    Task.detached(operation: job)
   }
 
   /// `start` without its isolation, for callers that are not on the actor. That is safe, since all it does

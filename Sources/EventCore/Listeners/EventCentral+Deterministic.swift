@@ -17,7 +17,8 @@ extension EventCentral {
   /// hold. The same seed gives the same ``trace(_:)``, in each run and on both cores, as long as one thread dispatches
   /// and runs, and the handlers themselves do the same. (`Set`, `Dictionary` and pools that are balanced `.byKey` follow
   /// the hash values of the process, which are the same each time if the environment has
-  /// `SWIFT_DETERMINISTIC_HASHING=1`.)
+  /// `SWIFT_DETERMINISTIC_HASHING=1`. And what a full thread of a pool refuses or drops of an array changes the choices of
+  /// a `.lowestLoad` balancer for the rest of it: on the locking core for the next event, on the other after up to 63.)
   ///
   /// What runs where:
   /// - Event threads, pools, listener threads, and `executeOn:` a task or a dispatch queue: inside the run, on the thread
@@ -134,7 +135,7 @@ extension EventCentral {
         clock: out, or pass a ManualClock.
         """, file: #fileID, line: #line)
     }
-    let end = later(clock.nanoseconds, by: duration)
+    let end = clockTime(later(clock.nanoseconds, by: duration))
     while true {
       _ = loop.run(until: isDone)
       if isDone() { return true }

@@ -164,7 +164,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///
   /// - Parameter deadline: When to give up, on the central's clock: what still waits then is freed and counted, as by
   ///   ``end()``. A task that is cancelled gives up at once.
-  /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more. A
+  /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more. What a
+  ///   listener or a sequence that ends meanwhile has left does not count: whoever ended it does not want it. A
   ///   loop over a sequence that does not go on, and what waits for a queue that nobody serves, keep a drain waiting.
   ///
   /// **Threads**: any task or actor. A listener that awaits the drain of its own place delays it until the deadline, also

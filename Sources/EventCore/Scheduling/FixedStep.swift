@@ -75,7 +75,7 @@ public struct FixedStep: Sendable {
     let excess = missing - steps
     // The clock of the steps is set back, so that the next frame does not find the same steps due.
     start += length * excess
-    skipped += excess
+    skipped += min(excess, .max - skipped)
     count += steps
     let rest = max(0, elapsed - length.attoseconds * Int128(count + excess))
     // The nearest Double may be 1.

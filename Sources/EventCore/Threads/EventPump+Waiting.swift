@@ -17,8 +17,9 @@ extension EventPump {
   ///
   /// Poll it, level-triggered or edge-triggered, and do nothing else with it. It becomes readable with the first
   /// event after a run that left nothing, and stays so until a run leaves nothing. These two make a system call, and
-  /// so does a run that leaves something, for an edge-triggered `epoll`; an event makes none. Now and then it is
-  /// readable without an event, such as for a callback that another thread has removed: a run then handles nothing.
+  /// so does a run that leaves something or has reached its limit, for an edge-triggered `epoll`; an event makes none. Now
+  /// and then it is readable without an event, such as for a callback that another thread has removed, or after a limit that
+  /// was reached with the last event: a run then handles nothing.
   ///
   /// It is an `eventfd` on Linux and a pipe elsewhere, made at the first use and closed with the pump. Of a pump that
   /// has ended it may be readable until the next run, and never again.

@@ -62,6 +62,40 @@ struct ActorListenerTests {
     #expect(Ping().queue(on: central) == 0)
   }
 
+  enum Caller {
+    @TaskLocal static var number = 0
+  }
+
+  actor Heard {
+    var values: [Int] = []
+    var priorities: [TaskPriority] = []
+    let reached = Gate()
+
+    func register(on central: EventCentral) -> any EventListenerHandling {
+      Ping.addListener(
+        nil,
+        { _ in
+          self.values.append(Caller.number)
+          self.priorities.append(Task.currentPriority)
+          if self.values.count == 200 { self.reached.open() }
+        }, on: central)
+    }
+  }
+
+  @Test("a handler on an actor has neither the task-local values nor the priority of a dispatcher", arguments: cores)
+  func noTaskLocals(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let heard = Heard()
+    let handle = await heard.register(on: central)
+    await Caller.$number.withValue(7) {
+      await Task(priority: .background) { _ = (0..<200).map { Ping(number: $0) }.queue(on: central) }.value
+    }
+    await offThePool { #expect(heard.reached.pass()) }
+    #expect(await heard.values == Array(repeating: 0, count: 200))
+    #expect(await heard.priorities.allSatisfy { $0 == .medium })
+    handle.remove()
+  }
+
   @Test("D9: a listener whose requester is its actor does not retain it and ends with it", arguments: cores)
   func endsWithTheActor(core: EventCentral.Core) async {
     let central = EventCentral(core: core)

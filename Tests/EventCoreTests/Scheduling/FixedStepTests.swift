@@ -65,6 +65,15 @@ struct FixedStepTests {
     }
   }
 
+  @Test("More steps than there are numbers are skipped without a trap")
+  func endless() {
+    var clock = FixedStep(every: .nanoseconds(1), atMost: 5, from: start)
+    for frame in 0..<3 {
+      #expect(clock.steps(until: start + .seconds(Int64.max)) == 5 * frame..<5 * frame + 5)
+      #expect(clock.skipped >= .max - 5)
+    }
+  }
+
   @Test("Steps and the way to the next add up to the time, whatever the frames")
   func sums() {
     var random = SeededRandom(seed: announcedSeed("steps and frames"))

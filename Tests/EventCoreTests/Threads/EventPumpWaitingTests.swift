@@ -120,6 +120,10 @@ struct EventPumpWaitingTests {
         #expect(log.take().count == 1)
         pump.run()
         #expect(log.take().count == 0)
+        // Its time is over, and it leaves nothing: whoever dispatches next wakes the loop.
+        for _ in 0..<3 { #expect(pump.run(until: .now - .seconds(1)).handled == 0) }
+        #expect(log.take().count == 0)
+        #expect(!pump.wait(until: .now - .seconds(1)))
       }
     }
   }
