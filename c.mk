@@ -84,7 +84,7 @@ install: check-prefix $(LIBRARIES)
 	for file in eventcore-config eventcore-config-version; do \
 	  $(fill) scripts/package/$$file.cmake.in > '$(DESTDIR)$(LIBDIR)'/cmake/eventcore/$$file.cmake || exit 1; done
 	@# The loader finds what is new in /usr/local/lib by its cache alone.
-	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ] && command -v ldconfig >/dev/null 2>&1; then ldconfig; fi
+	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ] && command -v ldconfig >/dev/null 2>&1; then ldconfig || true; fi
 
 uninstall:
 	rm -rf '$(DESTDIR)$(LIBDIR)/cmake/eventcore' '$(DESTDIR)$(INCLUDEDIR)/eventcore'

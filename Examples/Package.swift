@@ -68,7 +68,8 @@ let package = Package(
       dependencies: [
         .product(
           name: "CEventCore", package: "EventCore", condition: .when(traits: ["URCU"]))
-      ]),
+      ],
+      cSettings: [.define("SENSORS_CORE", .when(traits: ["URCU"]))]),
     .executableTarget(
       name: "EventCoreSensors",
       dependencies: ["CSensors", .product(name: "EventCore", package: "EventCore")]),

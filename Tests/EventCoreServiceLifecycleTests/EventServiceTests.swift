@@ -170,12 +170,18 @@
       let listener = EventListener(on: world)
       let reports = Log<EventShutdownReport>()
       let hits = Hit.events(on: listener)
-      var iterator = hits.makeAsyncIterator()
+      // Tells when the drain has begun.
+      Score.addListener(nil, { _ in }, executeOn: .listenerThread, on: listener)
       (0..<10).map(Hit.init).queue(on: world)
-      for number in 0..<3 { #expect(await iterator.next()?.number == number) }
+      // An iterator that is there is the one that drives.
+      func takeThree() async {
+        var iterator = hits.makeAsyncIterator()
+        for number in 0..<3 { #expect(await iterator.next()?.number == number) }
+      }
+      await takeThree()
       let error = await run(EventService(listener, drainingFor: .seconds(600)) { reports.append($0) }) { trigger, _ in
         trigger.triggerGracefulShutdown()
-        _ = await yieldUntil { Hit().queue(on: world) == 0 }
+        _ = await yieldUntil { Score().queue(on: world) == 0 }
         hits.end()
       }
       #expect(error == nil)

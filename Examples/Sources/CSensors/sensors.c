@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#if __has_include(<eventcore/eventcore.h>)
+#ifdef SENSORS_CORE
 #include <eventcore/eventcore.h>
 
 #include <stdlib.h>

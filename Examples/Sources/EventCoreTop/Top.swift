@@ -39,11 +39,21 @@ struct Top: ParsableCommand {
       }
       let frame = try JSONDecoder().decode(Frame.self, from: Data(line))
       // To the upper left; each line is cleared to its end, and what is below the last one.
-      print("\u{1B}[H" + page(frame, after: last).map { $0 + "\u{1B}[K" }.joined(separator: "\n"), terminator: "\u{1B}[J")
+      let lines = page(frame, after: last).prefix(rows).map { line in
+        // Names are the other process's: what moves the cursor stays out.
+        String(String.UnicodeScalarView(line.unicodeScalars.filter { $0.properties.generalCategory != .control }))
+      }
+      print("\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\n"), terminator: "\u{1B}[J")
       fflush(nil)
       last = frame
     }
     if isTerminal { print() }
+  }
+
+  /// How many lines the terminal shows.
+  private var rows: Int {
+    var window = winsize()
+    return ioctl(1, UInt(TIOCGWINSZ), &window) == 0 && window.ws_row > 0 ? Int(window.ws_row) : 24
   }
 
   private func page(_ frame: Frame, after last: Frame?) -> [String] {

@@ -5,17 +5,24 @@ import Foundation
 
 /// Reads the frames of a process that shows its statistics.
 public final class StatisticsClient {
+  /// No frame is so long.
+  private static let longestLine = 1 << 26
   private let file: Int32
   private var buffer: [UInt8] = []
 
-  /// - Parameter path: Where the process has its socket.
+  /// - Parameter path: Where the process has its socket. In a folder that is everybody's, such as /tmp, somebody else may
+  ///   have made it first: that of another user is refused.
   public init(at path: String) throws {
     let address = try SocketAddress(path)
     file = socket(AF_UNIX, streamSocket, 0)
     guard file >= 0 else { throw SocketError(call: "socket", path: path, code: errno) }
     let file = file
+    var status = stat()
+    if lstat(path, &status) == 0, status.st_uid != getuid(), status.st_uid != 0 {
+      // The `deinit` closes the socket.
+      throw SocketError(call: "trust (it is another user's)", path: path, code: EPERM)
+    }
     guard address.pass(to: { connect(file, $0, $1) }) == 0 else {
-      // The `deinit` closes it.
       throw SocketError(call: "connect", path: path, code: errno)
     }
   }
@@ -24,7 +31,7 @@ public final class StatisticsClient {
     close(file)
   }
 
-  /// The next line, without its end; nil when the process has ended. It waits.
+  /// The next line, without its end; nil when the process has ended, or sends what is no frame. It waits.
   public func nextLine() -> [UInt8]? {
     while true {
       if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
@@ -34,7 +41,7 @@ public final class StatisticsClient {
       var part = [UInt8](repeating: 0, count: 1 << 16)
       let count = read(file, &part, part.count)
       if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return nil }
+      guard count > 0, buffer.count < Self.longestLine else { return nil }
       buffer += part[..<count]
     }
   }

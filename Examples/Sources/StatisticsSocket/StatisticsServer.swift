@@ -15,14 +15,29 @@ public final class StatisticsServer: Sendable {
   private let path: String
   /// Which file the socket is, since another server may have replaced it.
   private let inode: ino_t
-  private let listening: Int32
   private let interval: Duration
   private let slowerThan: Duration
   private let hasEnded: Ended
 
-  /// Shared with the threads of those who are connected.
+  /// Shared with the threads of those who are connected, and with the one that waits for them.
   private final class Ended: Sendable {
     let value = Atomic<Bool>(false)
+    /// Where that one waits; nil once it has closed it.
+    private let listening: Mutex<Int32?>
+
+    init(_ listening: Int32) { self.listening = Mutex(listening) }
+
+    func endAccept() {
+      value.store(true, ordering: .releasing)
+      listening.withLock { if let listening = $0 { shutdown(listening, Int32(SHUT_RDWR)) } }
+    }
+
+    func close() {
+      listening.withLock { listening in
+        if let listening { closeFile(listening) }
+        listening = nil
+      }
+    }
   }
 
   /// - Parameters:
@@ -45,11 +60,11 @@ public final class StatisticsServer: Sendable {
       close(listening)
       throw SocketError(call: "bind", path: path, code: code)
     }
-    (self.central, self.path, self.listening, self.interval) = (central, path, listening, interval)
+    (self.central, self.path, self.interval) = (central, path, interval)
     self.slowerThan = slowerThan
     _ = lstat(path, &status)
     inode = status.st_ino
-    hasEnded = Ended()
+    hasEnded = Ended(listening)
     let (hasEnded, weakCentral) = (hasEnded, WeakCentral(central))
     let thread = Thread {
       while true {
@@ -69,18 +84,16 @@ public final class StatisticsServer: Sendable {
         session.name = "statistics"
         session.start()
       }
-      close(listening)
+      hasEnded.close()
     }
     thread.name = "statistics"
     thread.start()
   }
 
   deinit {
-    hasEnded.value.store(true, ordering: .releasing)
     var status = stat()
     if lstat(path, &status) == 0, status.st_ino == inode { unlink(path) }
-    // Ends `accept`; the thread closes the socket.
-    shutdown(listening, Int32(SHUT_RDWR))
+    hasEnded.endAccept()
   }
 
   private struct WeakCentral: Sendable {
@@ -155,3 +168,6 @@ public final class StatisticsServer: Sendable {
     }
   }
 }
+
+// Within a class with a function of that name it is not found.
+private func closeFile(_ file: Int32) { close(file) }

@@ -112,8 +112,10 @@ final class ConsumerPump: @unchecked Sendable {
     let result = consumer.pump(limit: limit, until: deadline, timers: timers)
     if result != .more { driver.willRest() }
     switch result {
-    // The deadline had passed, so that the mailbox is as it was, and whoever posted next has woken the loop.
-    case .more where consumer.handled == before && waiting == 0: handBack(.running, as: found)
+    // The deadline had passed: the mailbox is armed, as it was. With a clock or timers it may be so no more.
+    case .more
+    where found == .idle && timers == nil && consumer.basis.clock == nil && consumer.handled == before && waiting == 0:
+      handBack(.running, as: .idle)
     case .more: schedule()
     case .dry: handBack(.running, as: .idle)
     case .ended: didEnd()

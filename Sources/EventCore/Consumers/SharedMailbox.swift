@@ -55,19 +55,23 @@ final class SharedMailbox: @unchecked Sendable {
   private let instruments: Instruments
   private let router: any RouteRegistry
   private let names: ReceiverNames
+  private let name: String
   private let state = Guarded(State())
 
   /// - Parameters:
   ///   - router: The central's router, of the same core.
   ///   - capacity: How many events may wait for all workers together.
-  ///   - name: What outcomes and statistics call it.
+  ///   - name: What outcomes call it, as they do other pools.
+  ///   - receiverName: What statistics call it.
   init(
-    _ basis: CentralBasis, router: any RouteRegistry, capacity: EventMailboxCapacity = .unbounded, name: String = ""
+    _ basis: CentralBasis, router: any RouteRegistry, capacity: EventMailboxCapacity = .unbounded, name: String = "",
+    receiverName: String = ""
   ) {
+    self.name = name
     core = basis.core.parts.makeSharedMailbox(capacity)
     names = basis.names
     instruments = basis.instruments
-    probe = instruments.makeProbe(name)
+    probe = instruments.makeProbe(receiverName)
     self.router = router
     instruments.add(self)
   }
@@ -148,7 +152,7 @@ final class SharedMailbox: @unchecked Sendable {
     let entry = Entry(receiver, index: state.entries.count)
     entry.subscription =
       entry.route.ordinal == 0 ? core.addSubscription(entry) : core.addLatestSubscription(entry)
-    names.set(entry.subscription, probe.name)
+    names.set(entry.subscription, name)
     state.entries[receiver.route] = entry
     return entry
   }

@@ -65,11 +65,11 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
       The threads of an EventPool work side by side, and \(Thread.self) is a UIEventThread, whose \
       callbacks all run on the main thread. Make one of it, or a pool of another class.
       """)
+    receiverName = name ?? "\(Self.self)"
     core = PoolCore(
       capacity: capacity, balancer: balancer, scaler: scaler, mailbox: mailbox, central: central,
-      name: name ?? "\(Thread.self)", accepts: { $0 is Thread.Type }, make: make)
+      name: name ?? "\(Thread.self)", receiverName: receiverName, accepts: { $0 is Thread.Type }, make: make)
     direct = core.direct
-    receiverName = name ?? "\(Self.self)"
   }
 
   /// Makes a pool that makes its threads by their initialiser without parameters. All else is as for

@@ -45,8 +45,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
 
   init(
     capacity: Int, balancer: any EventPoolBalancing, scaler: any EventPoolScaling,
-    mailbox: EventMailboxCapacity, central: EventCentral, name: String, accepts: @escaping (EventThread.Type) -> Bool,
-    make: @escaping @Sendable (Int) -> EventThread
+    mailbox: EventMailboxCapacity, central: EventCentral, name: String, receiverName: String,
+    accepts: @escaping (EventThread.Type) -> Bool, make: @escaping @Sendable (Int) -> EventThread
   ) {
     self.central = central
     self.name = name
@@ -60,7 +60,9 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     mailbox.check(for: "EventPool")
     self.mailbox = sharesOne ? .unbounded : mailbox
     let bound = central.serial == nil ? mailbox : mailbox.withoutWaiting
-    shared = sharesOne ? SharedMailbox(central.basis, router: routers, capacity: bound, name: name) : nil
+    shared =
+      sharesOne
+      ? SharedMailbox(central.basis, router: routers, capacity: bound, name: name, receiverName: receiverName) : nil
     ticker = scaler.interval.map { PoolTicker(every: $0, by: central.basis.clock) }
     state = Guarded(State(capacity: capacity))
     check(capacity, by: "its maker")

@@ -124,6 +124,14 @@ struct EventPumpWaitingTests {
         for _ in 0..<3 { #expect(pump.run(until: .now - .seconds(1)).handled == 0) }
         #expect(log.take().count == 0)
         #expect(!pump.wait(until: .now - .seconds(1)))
+        // Its limit is reached with the last event, which nobody knows yet when its time is over.
+        Ping().queue(on: central)
+        #expect(pump.run(limit: 1).waiting == 0)
+        #expect(log.take().count == 2)
+        #expect(pump.run(until: .now - .seconds(1)).handled == 0)
+        Ping().queue(on: central)
+        #expect(log.take().count == 1)
+        #expect(pump.run().handled == 1)
       }
     }
   }

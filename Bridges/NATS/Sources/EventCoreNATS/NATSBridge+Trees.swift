@@ -52,7 +52,8 @@ extension NATSBridge {
       counters.foreign.increment()
     }
     let registration = keep(RemoteRegistration([{ incoming.remove() }] + entries.map(\.end), of: self))
-    life.whenOver { registration.remove() }
+    // Without types no handler keeps it.
+    if !types.isEmpty { life.whenOver { registration.remove() } }
     return registration
   }
 }

@@ -20,6 +20,8 @@ actor SocketWriter {
   private let open: DispatchGroup
   private let reader: Task<Void, Never>
   private var frames: [WSFrame] = []
+  /// Of the answers in these frames.
+  private var turns: [Seat.Turn] = []
   private var isClosing = false
   private var missed: UInt64 = 0
 
@@ -47,6 +49,8 @@ actor SocketWriter {
     if frames.isEmpty, isClosing {
       await readerEnded()
     } else if frames.isEmpty {
+      // The socket has taken the last one.
+      turns = []
       await gather()
     }
     return frames.isEmpty ? nil : frames.removeFirst()
@@ -57,7 +61,10 @@ actor SocketWriter {
     var texts: [String] = []
     for await line in seat.lines {
       switch line {
-      case .text(let text), .reply(let text, _): texts.append(text)
+      case .text(let text): texts.append(text)
+      case .reply(let text, let turn):
+        texts.append(text)
+        turns.append(turn)
       case .pong(let data): frames.append(WSFrame(fin: true, opcode: .pong, mask: nil, payload: data))
       case .close(let code):
         frames.append(.close(code: code))
