@@ -11,19 +11,20 @@ public final class StatisticsClient {
   private var buffer: [UInt8] = []
 
   /// - Parameter path: Where the process has its socket. In a folder that is everybody's, such as /tmp, somebody else may
-  ///   have made it first: that of another user is refused.
+  ///   have made it first: that of another user is refused, unless you are root.
   public init(at path: String) throws {
     let address = try SocketAddress(path)
     file = socket(AF_UNIX, streamSocket, 0)
     guard file >= 0 else { throw SocketError(call: "socket", path: path, code: errno) }
     let file = file
-    var status = stat()
-    if lstat(path, &status) == 0, status.st_uid != getuid(), status.st_uid != 0 {
-      // The `deinit` closes the socket.
-      throw SocketError(call: "trust (it is another user's)", path: path, code: EPERM)
-    }
     guard address.pass(to: { connect(file, $0, $1) }) == 0 else {
       throw SocketError(call: "connect", path: path, code: errno)
+    }
+    // Now that it is connected: nobody else can take the file away in such a folder.
+    var status = stat()
+    guard lstat(path, &status) == 0, [status.st_uid, 0].contains(getuid()) || status.st_uid == 0 else {
+      // The `deinit` closes the socket.
+      throw SocketError(call: "trust (it is another user's)", path: path, code: EPERM)
     }
   }
 

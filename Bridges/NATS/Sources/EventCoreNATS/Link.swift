@@ -31,7 +31,9 @@ final class Link: @unchecked Sendable {
   /// Until when to wait for a connection; nil is for ever.
   private var limit: Date?
   /// What waits for the first connection, or for there to be none.
-  private var early: [@Sendable () -> Void] = []
+  private var early: [(isWanted: @Sendable () -> Bool, send: @Sendable () -> Void)] = []
+  /// How many of them there may be until those are looked for that nobody wants any more.
+  private var mostEarly = 64
 
   let sendsAtOnce: Bool
   private let isFlushing = Atomic<Bool>(false)
@@ -158,7 +160,7 @@ final class Link: @unchecked Sendable {
       return (phase, self.isClosing, self.early)
     }
     // They wait for the network, and this thread is that of all connections.
-    for body in early { replies.async(execute: body) }
+    for one in early { replies.async(execute: one.send) }
     switch next {
     case .connected: report(before == .new ? .connected : .reconnected)
     case .broken: if !isClosing { report(.disconnected) }
@@ -235,10 +237,14 @@ final class Link: @unchecked Sendable {
 
   /// Calls a closure that hands something to the client: at once, or when there is a first connection, before which the
   /// client takes no headers, or there will be none.
-  func send(_ body: @escaping @Sendable () -> Void) {
+  func send(while isWanted: @escaping @Sendable () -> Bool, _ body: @escaping @Sendable () -> Void) {
     let isEarly = condition.withLock {
       guard phase == .new else { return false }
-      early.append(body)
+      early.append((isWanted, body))
+      if early.count > mostEarly {
+        early.removeAll { !$0.isWanted() }
+        mostEarly = max(64, 2 * early.count)
+      }
       return true
     }
     if !isEarly { body() }

@@ -213,7 +213,7 @@ private struct RequestOutlet<Query: RemoteEvent>: Sendable {
     do {
       let (line, fields) = (header.line(.queue, .normal, time: wallClock()), central.carriedFields)
       let body = try coding.encode(query)
-      link.send { send(number, line, body, fields) }
+      link.send(while: { requests.isWaiting(number) }) { send(number, line, body, fields) }
     } catch {
       requests.finish(number, .failure(error))
     }

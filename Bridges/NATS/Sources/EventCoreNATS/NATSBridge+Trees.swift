@@ -23,7 +23,8 @@ extension NATSBridge {
   /// bytes is counted as ``Counts/tooLarge`` where it is raised.
   ///
   /// - Parameters:
-  ///   - node: Not retained: the registration ends with it.
+  ///   - node: Not retained: the registration ends with it. (If all handlers of the node were removed before, nothing is
+  ///     sent any more, and it ends with the bridge.)
   ///   - prefix: Words that are separated by dots.
   ///   - types: Which events to exchange, with subjects none of which ends with another one.
   /// - Returns: Ends it. It stays if it is released.
@@ -52,13 +53,14 @@ extension NATSBridge {
       counters.foreign.increment()
     }
     let registration = keep(RemoteRegistration([{ incoming.remove() }] + entries.map(\.end), of: self))
-    // Without types no handler keeps it.
-    if !types.isEmpty { life.whenOver { registration.remove() } }
+    // Their handlers may have been removed, from a node that lives on.
+    life.whenOver { if place.node == nil { registration.remove() } }
     return registration
   }
 }
 
-/// The node's handlers have the only references: it ends with the node, unless they were removed before.
+/// The node's handlers have the only references: it ends with them, which is when the node ends, or all of them are
+/// removed.
 private final class NodeLife: Sendable {
   private let over = Locked<(@Sendable () -> Void)?>(nil)
 

@@ -7,6 +7,12 @@ import Testing
 
 @testable import EventCoreNATS
 
+/// Of this process, in bytes; 0 on systems that do not tell it so.
+private var addressSpace: Int {
+  let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ").first
+  return (pages.flatMap { Int($0) } ?? 0) * Int(getpagesize())
+}
+
 @Suite struct SpentSubscriptionsTests {
   @Test("subscriptions that end while messages come for them leave neither threads nor memory behind")
   func ended() async throws {
@@ -15,6 +21,7 @@ import Testing
     // Some of which the client drops, and tells.
     let receiver = try await NATSBridge.to(server, on: world) { $0.inbox = 1 }
     let raw = try RawClient(server)
+    let before = addressSpace
     // With a factor of 50 these are more threads than a process may have.
     for number in 0..<(700 * stressFactor) {
       let subscription = try receiver.subscribe(Reading.self)
@@ -26,6 +33,8 @@ import Testing
       subscription.remove()
     }
     #expect(await eventually(within: .seconds(20)) { receiver.link.retiredCount < Link.retiredTogether })
+    // Of 700 stacks it would be 5 GB.
+    #expect(await eventually { addressSpace < before + 2_000_000_000 })
     // The client is as it was.
     let log = Log<Int>()
     Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: world)
