@@ -299,16 +299,23 @@ static bool create(void)
 	bool is_there;
 
 	if (pthread_attr_init(&attributes) == 0) {
-		(void)pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-		(void)pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
-		(void)pthread_attr_setschedparam(&attributes, &parameter);
+		/* Only what differs is asked for: a filter of system calls may end a process for it. */
+		if (sched_getscheduler(0) != SCHED_OTHER) {
+			(void)pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+			(void)pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
+			(void)pthread_attr_setschedparam(&attributes, &parameter);
+		}
 /* Not in musl, nor in Android's library. */
 #ifdef __GLIBC__
-		cpu_set_t processors;
+		cpu_set_t own, processors;
 
-		/* Those of the process's first thread. */
-		if (sched_getaffinity(getpid(), sizeof(processors), &processors) == 0)
-			(void)pthread_attr_setaffinity_np(&attributes, sizeof(processors), &processors);
+		/* Those of the process's first thread too. */
+		if (sched_getaffinity(0, sizeof(own), &own) == 0 &&
+		    sched_getaffinity(getpid(), sizeof(processors), &processors) == 0) {
+			CPU_OR(&processors, &processors, &own);
+			if (!CPU_EQUAL(&processors, &own))
+				(void)pthread_attr_setaffinity_np(&attributes, sizeof(processors), &processors);
+		}
 #endif
 		is_there = pthread_create(&thread, &attributes, run, NULL) == 0;
 		pthread_attr_destroy(&attributes);
