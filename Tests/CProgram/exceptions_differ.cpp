@@ -6,6 +6,8 @@
  */
 #include <eventcore/eventcore.hpp>
 
+#include "expect.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -39,14 +41,6 @@ evc_status dispatch_without(evc_router *router, int number)
 }
 
 #else
-
-static void expect(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	std::printf("wrong: %s\n", what);
-	std::exit(1);
-}
 
 int main()
 {

@@ -6,6 +6,8 @@
  */
 #include <eventcore/eventcore.hpp>
 
+#include "expect.hpp"
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,14 +16,6 @@
 #include <thread>
 
 namespace {
-
-void expect(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	std::printf("wrong: %s\n", what);
-	std::exit(1);
-}
 
 /* Until it succeeds: a thread that nobody joins may still be ending. */
 bool shuts_down()

@@ -6,18 +6,12 @@
  */
 #include <eventcore/eventcore.hpp>
 
+#include "expect.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 
 namespace {
-
-void expect(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	std::printf("wrong: %s\n", what);
-	std::exit(1);
-}
 
 struct event {
 	int number;

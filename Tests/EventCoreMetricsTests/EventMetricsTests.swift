@@ -155,6 +155,27 @@
       #expect(try gauge(metrics, "waiting", "clerks") == 0)
     }
 
+    @Test("what a shared pool's mailbox has refused stays in the statistics, though nobody looks on as the pool ends",
+      arguments: cores)
+    func sharedThatEnds(core: EventCentral.Core) async throws {
+      let world = EventCentral(core: core)
+      let observation = world.observe()
+      let pool = EventPool(
+        capacity: 1, balancer: .shared, mailbox: .bounded(1, whenFull: .refuse), on: world, name: "clerks"
+      ) { _ in Clerk() }
+      let clerk = pool.withThreads { $0[0] }
+      Order().queue(on: world)
+      clerk.began.pass()
+      (0..<3).map(Order.init).queue(on: world)
+      observation.end()
+      for _ in 0..<2 { clerk.gate.open() }
+      clerk.began.pass()
+      clerk.gate.open()
+      #expect(await pool.drain())
+      let ended = world.statistics.receivers.first { $0.name == "clerks" }
+      #expect(try #require(ended).hasEnded && ended?.mailbox.refused == 2 && ended?.mailbox.accepted == 2)
+    }
+
     @Test("metrics go with the object that made them, and have the names that receivers were given", arguments: cores)
     func released(core: EventCentral.Core) async {
       let world = EventCentral(core: core)

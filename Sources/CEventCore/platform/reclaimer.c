@@ -54,13 +54,11 @@
 #include "platform/clock.h"
 #include "platform/compiler.h"
 #include "eventcore/reclaim.h"
+#include "platform/background_thread.h"
 #include "platform/parker_private.h"
 
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 /* Nanoseconds from the look at the first item to the turn: if there are MANY bytes, and otherwise. */
 #define GATHERING UINT64_C(10000000)
@@ -286,53 +284,9 @@ static void prepare(void)
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-/*
- * Creates the thread. It would otherwise get the scheduling and the processors of whichever thread had work for it
- * first: beside a real-time thread that stays on one processor, it would delay that one, or never run. A thread of
- * Apple's systems has a scheduling of its own.
- */
-static bool create(void)
-{
-#ifdef __linux__
-	const struct sched_param parameter = { 0 };
-	pthread_attr_t attributes;
-	bool is_there;
-
-	if (pthread_attr_init(&attributes) == 0) {
-		/* Only what differs is asked for: a filter of system calls may end a process for it. */
-		if (sched_getscheduler(0) != SCHED_OTHER) {
-			(void)pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-			(void)pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
-			(void)pthread_attr_setschedparam(&attributes, &parameter);
-		}
-/* Not in musl, nor in Android's library. */
-#ifdef __GLIBC__
-		cpu_set_t own, processors;
-
-		/* Those of the process's first thread too. */
-		if (sched_getaffinity(0, sizeof(own), &own) == 0 &&
-		    sched_getaffinity(getpid(), sizeof(processors), &processors) == 0) {
-			CPU_OR(&processors, &processors, &own);
-			if (!CPU_EQUAL(&processors, &own))
-				(void)pthread_attr_setaffinity_np(&attributes, sizeof(processors), &processors);
-		}
-#endif
-		is_there = pthread_create(&thread, &attributes, run, NULL) == 0;
-		pthread_attr_destroy(&attributes);
-		if (is_there)
-			return true;
-	}
-#endif
-	/* Also if the system refuses these, as a filter of its calls may. */
-	return pthread_create(&thread, NULL, run, NULL) == 0;
-}
-
 /* Starts the thread, unless another call has done so. False if it cannot be started. */
 static __attribute__((noinline, cold)) bool start(void)
 {
-	/* Faults of a reclaim are left to the program's own handlers, which can report them. */
-	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS };
-	sigset_t others, before;
 	bool is_there;
 
 	/* First, so that a child of fork is prepared. */
@@ -340,13 +294,7 @@ static __attribute__((noinline, cold)) bool start(void)
 	pthread_mutex_lock(&starting);
 	is_there = atomic_load_explicit(&is_running, memory_order_relaxed);
 	if (!is_there && (parker.ops != NULL || evc_parker_init(&parker, NULL) == EVC_OK)) {
-		/* All other signals are left to the program's own threads. */
-		sigfillset(&others);
-		for (unsigned i = 0; i < sizeof(faults) / sizeof(*faults); i++)
-			sigdelset(&others, faults[i]);
-		pthread_sigmask(SIG_SETMASK, &others, &before);
-		is_there = create();
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		is_there = evc_background_thread_create(&thread, run);
 		if (is_there) {
 			/* The thread does this too. Release: the parker. */
 			atomic_store_explicit(&is_running, true, memory_order_release);

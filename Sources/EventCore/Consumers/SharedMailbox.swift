@@ -184,7 +184,8 @@ final class SharedMailbox: @unchecked Sendable {
 }
 
 extension SharedMailbox: Instrumented {
-  func followInstruments() {}
+  /// Its workers count what is handled; of what came, its own counts are kept after its end.
+  func followInstruments() { if instruments.isObserved { probe.noteObserved() } }
 
   var waiting: Int { core.depths().reduce(0, +) }
 

@@ -59,9 +59,9 @@ final class ActorDriver: ContextDriver {
   /// would first be a job of the global executor. Detached, since it handles the events of many dispatchers: it has the
   /// task-local values and the priority of none.
   private static func start(_ pump: ConsumerPump, on actor: isolated any Actor) {
-    // The task alone has the closure.
     nonisolated(unsafe) let job: @isolated(any) () async -> Void = {
-      // The capture puts the task on the actor, and retains the actor until the task has run.
+      // The task alone has this closure, which runs on the actor alone. The capture puts it there, and retains the actor
+      // until the task has run.
       _ = actor
       pump.perform()
     }

@@ -19,7 +19,7 @@ final class ConsumerProbe: Sendable {
   /// As whom it has dispatched: of those that have ended there may be any number, which go together.
   var source: String { isOver ? "\(name) (ended)" : label }
   private let probes = Guarded<[ReceiverProbe]>([])
-  /// Whether there are any. Relaxed: the consumer's thread counts in none that it has not seen.
+  /// Whether there are any, or somebody has looked on. Relaxed: the consumer's thread counts in none that it has not seen.
   private let isCounting = Atomic<Bool>(false)
   private let hasEnded = Atomic<Bool>(false)
   /// The type whose handlers run, and since when; 0 if none does, or if nobody wants to know.
@@ -40,7 +40,10 @@ final class ConsumerProbe: Sendable {
   /// True for the first call.
   func end() -> Bool { !hasEnded.exchange(true, ordering: .relaxed) }
 
-  /// Whether anything was ever counted by type.
+  /// Notes that somebody looks on, of a receiver that counts nothing by type.
+  func noteObserved() { isCounting.store(true, ordering: .relaxed) }
+
+  /// Whether anything was ever counted by type, or somebody has looked on.
   var hasProbes: Bool { isCounting.load(ordering: .relaxed) }
 
   /// What all of them have counted.

@@ -100,8 +100,8 @@ public class EventScheduleHandle: @unchecked Sendable {
   /// **Threads**: any, also inside a handler of this event. If another thread is dispatching a repetition
   /// at this moment, this waits for the end of that dispatch, so that nothing is dispatched after the
   /// return: for as long as a receiver blocks it, if that is full and has the policy `.block(upTo:)`, so do not call it in
-  /// a handler of such a receiver. That dispatch may end an event that waits for a latest-only handler (D5): do not hold a lock
-  /// that the `deinit` of an object in such an event takes.
+  /// a handler of such a receiver. That dispatch may end an event that waits for a latest-only handler (D5): do not hold a
+  /// lock that the `deinit` of an object in such an event takes.
   ///
   /// **Complexity**: O(log pending); no lock on the lock-free core.
   @discardableResult

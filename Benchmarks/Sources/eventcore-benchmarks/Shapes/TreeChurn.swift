@@ -165,7 +165,7 @@ private final class ChurnState: Sendable {
   let finish = Finish()
 }
 
-/// Handlers run on the thread that raises, whose count it is.
+/// Handlers run on the thread that raises, whose count it is. Without an address nothing is counted, and the run fails.
 private func churned(_ event: Event24) {
-  UnsafeMutablePointer<Int>(bitPattern: UInt(event.weight)).unsafelyUnwrapped.pointee += 1
+  UnsafeMutablePointer<Int>(bitPattern: UInt(event.weight))?.pointee += 1
 }
