@@ -20,6 +20,9 @@ protocol Channel<Event>: AnyObject, Sendable {
   associatedtype Event: BenchmarkEvent
   typealias Handler = EventClosure<Event>
 
+  /// True if the thread that sends waits for the handlers, so that no event ever waits.
+  static var staysOnSender: Bool { get }
+
   /// Sends one event to every consumer. Any thread.
   func send(_ event: consuming Event)
   /// Sends `count` events, from the calling thread.
@@ -29,6 +32,8 @@ protocol Channel<Event>: AnyObject, Sendable {
 }
 
 extension Channel {
+  static var staysOnSender: Bool { false }
+
   @inline(__always)
   func produce(_ count: Int, _ supply: Event.Supply) {
     var supply = supply

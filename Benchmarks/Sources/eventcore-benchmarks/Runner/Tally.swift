@@ -12,6 +12,7 @@ final class Tally: @unchecked Sendable {
   private var count = 0
   private var sum: UInt64 = 0
   private var target = 0
+  private var held: (gate: DispatchSemaphore, target: Int)?
   private let finish: Finish
   // Keeps the tallies of two consumers off each other's cache lines.
   private let padding: (Event200.Words, Event200.Words) = (
@@ -22,10 +23,12 @@ final class Tally: @unchecked Sendable {
     self.finish = finish
   }
 
-  func expect(_ target: Int) {
+  /// With a gate the handler waits for it with its first event, so that all others wait in the channel.
+  func expect(_ target: Int, holding gate: DispatchSemaphore? = nil) {
     count = 0
     sum = 0
-    self.target = target
+    held = gate.map { ($0, target) }
+    self.target = gate == nil ? target : 1
   }
 
   @inline(__always)
@@ -33,8 +36,15 @@ final class Tally: @unchecked Sendable {
     sum &+= weight
     count += 1
     if count == target {
-      finish.arrive()
+      reach()
     }
+  }
+
+  private func reach() {
+    guard let held else { return finish.arrive() }
+    self.held = nil
+    target = held.target
+    held.gate.wait()
   }
 
   func verify(_ expected: UInt64, _ what: @autoclosure () -> String) {

@@ -50,8 +50,8 @@ final class Throughput<C: Channel>: Trial {
   }
 
   func run() -> Double {
-    // Allocations are counted over as many events as the program has got warm with.
-    _ = send(counting ? load.events : load.events / 8, counting: false)
+    // Allocations are counted once all of these events have waited at once: more never do.
+    _ = send(counting ? load.events : load.events / 8, counting: false, holding: counting && !C.staysOnSender)
     let nanoseconds = send(load.events, counting: counting)
     if counting {
       return Double(evb_allocations_disarm().blocks) / Double(load.events)
@@ -63,19 +63,21 @@ final class Throughput<C: Channel>: Trial {
     channel.end()
   }
 
-  private func send(_ events: Int, counting: Bool) -> Double {
+  private func send(_ events: Int, counting: Bool, holding: Bool = false) -> Double {
     // Whole batches of 64 for each producer.
     let each = events / load.producers / 64 * 64
     let sum = (1...UInt64(each)).reduce(into: UInt64(0)) { $0 &+= C.Event.weight(of: $1) }
+    let gate = holding ? DispatchSemaphore(value: 0) : nil
     finish.expect(tallies.count)
     for tally in tallies {
-      tally.expect(each * load.producers)
+      tally.expect(each * load.producers, holding: gate)
     }
     let supplies = (0..<load.producers).map { _ in C.Event.supply(each) }
     let nanoseconds: Double
     if load.producers == 1 {
       let window = Window(counting: counting)
       produce(channel, each, supplies[0])
+      for _ in tallies { gate?.signal() }
       nanoseconds = window.nanoseconds(until: finish.wait())
     } else {
       nanoseconds = sendTogether(each, supplies, counting)

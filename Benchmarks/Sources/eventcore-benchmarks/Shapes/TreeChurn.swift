@@ -94,7 +94,7 @@ private final class PlainChurn: ChurnTree, @unchecked Sendable {
   }
 
   func raise(_ event: Event24) {
-    locked { _ = nodes[0].raise(event) }
+    locked { nodes[0].raise(event) }
   }
 
   func move(to number: Int) {

@@ -4,6 +4,8 @@
 /// An actor for each consumer. The producer is one task that awaits one call after another: a task
 /// for each event would come in any order, and costs more.
 final class ActorChannel<Event: BenchmarkEvent>: Channel {
+  static var staysOnSender: Bool { true }
+
   private actor Consumer {
     private let handlers: [Handler]
 

@@ -6,6 +6,8 @@ import Foundation
 /// A center with an observer for each handler. It calls them on the thread that posts: nothing
 /// crosses threads, and the poster waits for all handlers.
 final class NotificationCenterChannel<Event: BenchmarkEvent>: Channel, @unchecked Sendable {
+  static var staysOnSender: Bool { true }
+
   // All fields are constant; the center may be used from any thread.
   private let center = NotificationCenter()
   private let name = Notification.Name("event")

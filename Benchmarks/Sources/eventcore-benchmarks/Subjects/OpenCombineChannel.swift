@@ -6,6 +6,8 @@ import OpenCombine
 /// A subject with a sink for each handler. It calls them on the thread that sends: nothing crosses
 /// threads, and the sender waits for all handlers.
 final class OpenCombineChannel<Event: BenchmarkEvent>: Channel, @unchecked Sendable {
+  static var staysOnSender: Bool { true }
+
   // All fields are constant; the subject locks itself.
   private let subject = PassthroughSubject<Event, Never>()
   private let sinks: [AnyCancellable]
