@@ -152,7 +152,11 @@
       }
       let clerk = Clerk()
       await clerk.begin(on: world)
-      let sequence = Small.events(on: world, buffering: .unbounded)
+      let filtered = Log<Pair>()
+      let sequence = Small.events(on: world, buffering: .unbounded, interestedIn: .custom) { event, _, _ in
+        filtered.append(Pair(event.number, request))
+        return true
+      }
       for number in 0..<10 { inRequest(number) { _ = Small(number: number).queue(on: world) } }
       Small(number: 10).queue(on: world)
       let expected = (0..<10).map { Pair($0, $0) } + [Pair(10, nil)]
@@ -166,6 +170,7 @@
         if event.event.number == 10 { break }
       }
       #expect(taken == expected)
+      #expect(filtered.entries == expected)
       #expect(await yieldUntil { clerk.log.entries.count == 11 })
       #expect(clerk.log.entries == expected)
       pump.cancel()

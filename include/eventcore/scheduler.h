@@ -161,7 +161,8 @@ EVC_API EVC_MUST_USE enum evc_status evc_scheduler_cancel(struct evc_scheduler *
  * next call. For a driven scheduler; another one does nothing here.
  *
  * @param now the time up to which timers fire; not before that of the last call
- * @param next receives the earliest deadline that is left, EVC_FOREVER if there is none; may be NULL
+ * @param next receives the earliest deadline that is left, EVC_FOREVER if there is none, 0 if other threads called
+ *             this again and again meanwhile: then call it again at once; may be NULL
  * @return how many timers fired; 0, with `*next` EVC_FOREVER, if another thread or a `fire` of this one is
  *         already inside, whose `*next` then tells of all timers that this caller knew of
  *

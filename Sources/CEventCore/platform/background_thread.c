@@ -44,6 +44,9 @@ static bool create(pthread_t *thread, void *(*run)(void *))
 		}
 #endif
 		is_there = pthread_create(thread, &attributes, run, NULL) == 0;
+		/* Without the permission for that scheduling it still gets the processors. */
+		if (!is_there && pthread_attr_setinheritsched(&attributes, PTHREAD_INHERIT_SCHED) == 0)
+			is_there = pthread_create(thread, &attributes, run, NULL) == 0;
 		pthread_attr_destroy(&attributes);
 		if (is_there)
 			return true;

@@ -158,6 +158,7 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 {
 	uint64_t ignored;
 	size_t fired = 0;
+	bool has_repeated = false;
 
 	if (next == NULL)
 		next = &ignored;
@@ -176,6 +177,12 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 		if (!end(scheduler) && !evc_scheduler_is_closed(scheduler))
 			break;
 		*next = EVC_FOREVER;
+		/* It may be closed since. Others could go on for ever to leave something, so one repetition is all. */
+		if (has_repeated && !evc_scheduler_is_closed(scheduler)) {
+			*next = 0;
+			break;
+		}
+		has_repeated = true;
 	}
 	evc_scheduler_release(scheduler);
 	return fired;

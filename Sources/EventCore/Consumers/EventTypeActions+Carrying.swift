@@ -4,8 +4,10 @@
 extension EventTypeActions {
   /// The same actions for payloads that have the value of a carrier behind the event.
   ///
-  /// - Parameter taken: Where the value goes, for consumers from which a task takes its events; nil for those that run
-  ///   handlers, which then run with the value.
+  /// What runs for an event runs with the value: handlers, and the filter of a sequence.
+  ///
+  /// - Parameter taken: Where the value goes, too, for consumers from which a task takes its events; nil for those that
+  ///   run handlers.
   func carrying(_ carrier: EventCarrier, into taken: TakenValue?) -> EventTypeActions {
     let layout = CarriedLayout(behind: size)
     let (deliverDirectly, dropEvent) = (deliverDirectly, drop)
@@ -19,11 +21,9 @@ extension EventTypeActions {
       receiver, payload, envelope, owned in
       let value = layout.value(in: payload)
       var isMoved = false
-      if let taken {
-        taken.value = value
+      taken?.value = value
+      carrier.restore(value, taken == nil ? type : nil) {
         isMoved = deliverDirectly(receiver, payload, envelope, owned, nil)
-      } else {
-        carrier.restore(value, type) { isMoved = deliverDirectly(receiver, payload, envelope, owned, nil) }
       }
       if isMoved { layout.drop(in: payload) }
       return isMoved
@@ -46,14 +46,12 @@ extension EventTypeActions {
 }
 
 extension Consumer {
-  /// Runs the handlers for an event with what the central carried with it.
+  /// Runs what there is for an event, handlers or a sequence's filter, with what the central carried with it.
   func run<E: Eventable>(
     with carried: (any EventCarrier.Value)?, _ type: E.Type, _ body: () -> Void
   ) {
-    guard let carrier = basis.carrier, hooks.taken == nil else {
-      hooks.taken?.value = carried
-      return body()
-    }
-    carrier.restore(carried, type, body)
+    guard let carrier = basis.carrier else { return body() }
+    hooks.taken?.value = carried
+    carrier.restore(carried, hooks.taken == nil ? type : nil, body)
   }
 }

@@ -35,8 +35,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   let lanes: LockingLanes
   /// Asks the consumer to look. Written with the mutex held.
   let urgent: UnsafeMutablePointer<Atomic<Bool>>
-  /// How many events were taken from each lane, and at the end how many the consumer took from elsewhere.
-  /// Written by the consumer or with the mutex held, read by any thread.
+  /// How many events were taken from each lane. Written by the consumer or with the mutex held, read by any thread.
   let taken: UnsafeMutablePointer<Atomic<UInt64>>
 
   var closes = false
@@ -64,11 +63,11 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     memory = .allocate(byteCount: hotOffset + 8 + LockingLanes.size, alignment: 128)
     urgent = memory.bindMemory(to: Atomic<Bool>.self, capacity: 1)
     urgent.initialize(to: Atomic(false))
-    taken = (memory + 8).bindMemory(to: Atomic<UInt64>.self, capacity: Lane.count + 1)
-    for lane in 0...Lane.count { (taken + lane).initialize(to: Atomic(0)) }
+    taken = (memory + 8).bindMemory(to: Atomic<UInt64>.self, capacity: Lane.count)
+    for lane in 0..<Lane.count { (taken + lane).initialize(to: Atomic(0)) }
     mutex = owner?.mutex ?? SystemMutex(at: memory + 128)
     self.owner = owner
-    let givenBack = (memory + 8 * (Lane.count + 2)).bindMemory(to: Atomic<Int>.self, capacity: 1)
+    let givenBack = (memory + 8 * (Lane.count + 1)).bindMemory(to: Atomic<Int>.self, capacity: 1)
     givenBack.initialize(to: Atomic(0))
     bound = LockingBound(capacity, mutex, givenBack: givenBack)
     hot = (memory + hotOffset).bindMemory(to: Hot.self, capacity: 1)

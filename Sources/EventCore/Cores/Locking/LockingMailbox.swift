@@ -228,10 +228,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       // A worker that spins goes on to look as long as there is something, and all have to see that it refuses. An
       // interrupt of it is for nobody.
       shared.setUrgent(shared.hot.pointee.occupied != 0 || shared.hot.pointee.refuses)
-      if let event {
-        if event.record != nil { inbox.countTaken(Lane.count) }
-        return .event(event)
-      }
+      if let event { return .event(event) }
     }
     guard lane < Lane.count else {
       return hot.pointee.refuses || shared?.hot.pointee.refuses == true ? .end : .dry

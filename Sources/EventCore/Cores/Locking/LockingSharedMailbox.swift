@@ -71,7 +71,7 @@ extension LockingInboxOwner {
 
   func counts() -> (taken: UInt64, dropped: UInt64) {
     let dropped = inbox.withLock { inbox.dropped }
-    let all = (0...Lane.count).reduce(0) { $0 + inbox.taken[$1].load(ordering: .relaxed) }
+    let all = (0..<Lane.count).reduce(0) { $0 + inbox.taken[$1].load(ordering: .relaxed) }
     return (all - dropped, dropped)
   }
 }
