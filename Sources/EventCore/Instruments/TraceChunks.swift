@@ -35,28 +35,37 @@ struct TraceRecord {
 /// A part of what one thread has done, or one receiver of a deterministic central. The thread appends; any thread reads
 /// what is complete.
 ///
-/// Memory costs more than anything else here, since a new page takes a microsecond: a dispatch takes two words, and a
-/// handling three as long as neither of its times is beyond four seconds, or else four.
+/// Memory costs more than anything else here, since a new page takes a microsecond: a dispatch takes one word, and a
+/// handling two. Another one comes where the type or the receiver is not that of the last record of its kind.
 final class TraceChunk: @unchecked Sendable {
-  // `words` is written before `written`.
+  // The thread alone touches `latest`, and writes `words` before `written`.
   /// How many records it may have.
   let capacity: Int
+  /// Of each record: its head, which is when it began and the flags; what it is of, if that is new; then the two times
+  /// of a handling in one word. If one of the times is too long for that, the head is the flags alone, and the three
+  /// times have a word each.
   private let words: UnsafeMutablePointer<UInt64>
+  /// What the last dispatch and the last handling were of. In the two words before the others.
+  private let latest: UnsafeMutablePointer<UInt64>
   /// How many words are written, and 2^32 for each record.
   private let written = Atomic<UInt64>(0)
   private static let record: UInt64 = 1 << 32
-  /// Of `what`: neither of the times fits into half a word.
-  private static let isLong: UInt64 = 2
+  // The flags of a head.
+  private static let isHandling: UInt64 = 1
+  private static let isNew: UInt64 = 2
+  private static let isLong: UInt64 = 4
   let thread: UInt
   let name: String
 
   init(thread: UInt, name: String, capacity: Int) {
     (self.thread, self.name, self.capacity) = (thread, name, capacity)
-    words = .allocate(capacity: 4 * capacity)
+    latest = .allocate(capacity: 2 + 5 * capacity)
+    latest.initialize(repeating: 0, count: 2)
+    words = latest + 2
   }
 
   deinit {
-    words.deallocate()
+    latest.deallocate()
   }
 
   /// False if it is full. The chunk's thread.
@@ -64,38 +73,52 @@ final class TraceChunk: @unchecked Sendable {
   func append(_ record: TraceRecord) -> Bool {
     let written = written.load(ordering: .relaxed)
     guard written < UInt64(capacity) * Self.record else { return false }
-    let next = words + Int(truncatingIfNeeded: written % Self.record)
-    var length: UInt64 = 2
-    next[0] = UInt64(record.what)
-    next[1] = record.begin
-    if record.key == nil {
-      length = 3
-      next[2] = record.waited << 32 | record.handled
-      if (record.waited | record.handled) >> 32 != 0 {
-        length = 4
-        next[0] |= Self.isLong
-        (next[2], next[3]) = (record.waited, record.handled)
+    let first = words + Int(truncatingIfNeeded: written % Self.record)
+    var next = first + 1
+    let what = UInt64(record.what)
+    var head = what & Self.isHandling
+    if latest[Int(head)] != what {
+      latest[Int(head)] = what
+      next.pointee = what
+      next += 1
+      head |= Self.isNew
+    }
+    if record.begin >> 61 | (record.waited | record.handled) >> 32 != 0 {
+      (next[0], next[1], next[2]) = (record.begin, record.waited, record.handled)
+      next += 3
+      head |= Self.isLong
+    } else {
+      head |= record.begin << 3
+      if record.key == nil {
+        next.pointee = record.waited << 32 | record.handled
+        next += 1
       }
     }
+    first.pointee = head
     // Releasing, pairs with `all`.
-    self.written.store(written + Self.record + length, ordering: .releasing)
+    self.written.store(written + Self.record + UInt64(next - first), ordering: .releasing)
     return true
   }
 
   var all: [TraceRecord] {
     // Acquiring: the records before their number.
     let count = Int(written.load(ordering: .acquiring) / Self.record)
-    var next = words
+    var (next, latest) = (words, [UInt64](repeating: 0, count: 2))
+    func word() -> UInt64 {
+      defer { next += 1 }
+      return next.pointee
+    }
     return (0..<count).map { _ in
-      let (what, begin) = (UInt(next[0] & ~Self.isLong), next[1])
-      guard what & 1 != 0 else {
-        next += 2
-        return .dispatch(of: what, at: begin)
-      }
-      let isLong = next[0] & Self.isLong != 0
-      defer { next += isLong ? 4 : 3 }
-      let (waited, handled) = isLong ? (next[2], next[3]) : (next[2] >> 32, next[2] % Self.record)
-      return TraceRecord(what: what, begin: begin, waited: waited, handled: handled)
+      let head = word()
+      let kind = Int(head & Self.isHandling)
+      if head & Self.isNew != 0 { latest[kind] = word() }
+      let isLong = head & Self.isLong != 0
+      let begin = isLong ? word() : head >> 3
+      // One word holds both times of a short handling.
+      let times = isLong || kind != 0 ? word() : 0
+      return TraceRecord(
+        what: UInt(latest[kind]), begin: begin, waited: isLong ? times : times >> 32,
+        handled: isLong ? word() : times % Self.record)
     }
   }
 }
