@@ -5,17 +5,17 @@
  * take, spin or not, and sleep. With -DRETIRE worker 0 may be told to end at any time; with -DSTUCK the first
  * handler holds its worker up until nothing waits, so that the other one has to come. Sequentially consistent.
  *
- * Models these lines of Sources/CEventCore/shared/shared_mailbox.c, shared_mailbox_wake.c, worker.c and worker_wait.c, by
- * the names that shared_mailbox_private.h gives them:
+ * Models these lines of Sources/CEventCore/shared/shared_mailbox.c, shared_mailbox_wake.c and worker.c, by the names that
+ * shared_mailbox_private.h gives them:
  *   evc_shared_mailbox_post   P1  put; P2 load attention; no worker sleeps: done (P3)
  *   evc_shared_wake_one       P4  load looking, > 0: done; load the bits, none: done
  *                             P5  CAS looking 0 -> 1, else done
  *   claim                     P6  clear a bit, attention - 1, wake its worker
  *                             P7  none: looking - 1; has some? P4
- *   spin                          if a worker sleeps: looking + 1 (evc_worker_begin_looking)
- *   evc_worker_prepare_wait       W1  attention + 1, set the bit; W2 looking - 1 if it is looking
+ *   begin_spin                    if a worker sleeps: looking + 1
+ *   prepare_wait              W1  attention + 1, set the bit; W2 looking - 1 if it is looking
  *   sleep_once                W4  has some? W5 sleep
- *   evc_worker_finish_wait         W6  clear the bit, attention - 1; or it was clear: looking
+ *   finish_wait               W6  clear the bit, attention - 1; or it was clear: looking
  *   next                      W7  looking - 1 if it is looking; W8 take; if it was looking or comes from W6, and
  *                                 more waits: P4
  *   evc_worker_leave              looking - 1; has some and a bit is set: P4

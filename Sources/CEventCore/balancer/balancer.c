@@ -10,8 +10,6 @@
 #include "platform/allocator.h"
 #include "platform/options.h"
 
-/* Loads */
-
 uint64_t evc_load_promised(const struct evc_load *load)
 {
 	/* First, so that the difference is not below 0. */
@@ -34,8 +32,6 @@ uint64_t evc_load_retire(struct evc_load *load)
 					memory_order_seq_cst) &
 	       ~EVC_LOAD_RETIRED;
 }
-
-/* Creation and end */
 
 static void retain(struct evc_sink *sink)
 {
@@ -115,8 +111,6 @@ struct evc_subscription *evc_balancer_subscription(struct evc_balancer *balancer
 {
 	return &balancer->subscription;
 }
-
-/* Receivers */
 
 static void did_displace(struct evc_subscription *subscription)
 {

@@ -68,13 +68,6 @@ static uint32_t promise(const struct evc_snapshot *receivers, uint32_t index, ui
 	return receivers->count;
 }
 
-/* Ends a chain that a full receiver has refused. The dispatch learns it as from that receiver. */
-static void refuse(struct evc_thread_record *record, const struct evc_chain *chain)
-{
-	record->overflow.refused += chain->count;
-	evc_chain_end(chain);
-}
-
 /* Posts a chain to a receiver to which it is promised. EVC_OK: it has gone, as far as an overflow policy let it. */
 static enum evc_status post_to(struct evc_thread_record *record, const struct evc_snapshot_entry *entry,
 			       const struct evc_chain *chain)
@@ -93,7 +86,9 @@ static enum evc_status post_to(struct evc_thread_record *record, const struct ev
 		sink->look_again(sink);
 	if (evc_likely(!is_refused))
 		return status;
-	refuse(record, chain);
+	/* The dispatch learns it as from that receiver. */
+	record->overflow.refused += count;
+	evc_chain_end(chain);
 	return EVC_OK;
 }
 

@@ -64,9 +64,8 @@ static void release(struct evc_sink *sink)
 
 void evc_latest_subscription_release(struct evc_subscription *subscription)
 {
-	if (subscription == NULL)
-		return;
-	release(&evc_latest_of(subscription)->sink);
+	if (subscription != NULL)
+		release(&evc_latest_of(subscription)->sink);
 }
 
 /* Producers */
@@ -122,11 +121,7 @@ static void post_token(struct evc_latest *latest, struct evc_cell *cell, unsigne
 							memory_order_acquire, memory_order_acquire));
 	/* Not NULL: a spare was set aside. */
 	token = evc_spare_take(record, EVC_SPARE_TOKEN);
-	token->subscription = &latest->subscription;
-	token->time = number;
-	token->lane = (uint8_t)lane;
-	token->flags = EVC_ENVELOPE_TOKEN;
-	token->events = 1;
+	evc_envelope_init(token, &latest->subscription, number, 0, lane, EVC_ENVELOPE_TOKEN);
 	token->cell = cell;
 	/* The token's reference. */
 	ref(latest);
@@ -342,7 +337,7 @@ bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
 	return envelope != NULL;
 }
 
-/* Creating and reading */
+/* Creating */
 
 static bool is_complete(const struct evc_conflation *conflation)
 {

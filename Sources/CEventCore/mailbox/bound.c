@@ -32,14 +32,6 @@ static bool open_lanes(struct evc_bound *bound)
 	return true;
 }
 
-static void close_lanes(struct evc_bound *bound)
-{
-	if (bound->lanes == NULL)
-		return;
-	evc_shared_lanes_close(bound->lanes);
-	evc_deallocate(bound->lanes, sizeof(*bound->lanes), _Alignof(struct evc_shared_lanes));
-}
-
 struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, uint64_t block_ns,
 				   const struct evc_bound_ops *ops, const struct evc_mailbox_kind *how,
 				   struct evc_sink *mailbox)
@@ -70,7 +62,10 @@ void evc_bound_destroy(struct evc_bound *bound)
 	if (bound == NULL)
 		return;
 	evc_event_count_close(&bound->rounds);
-	close_lanes(bound);
+	if (bound->lanes != NULL) {
+		evc_shared_lanes_close(bound->lanes);
+		evc_deallocate(bound->lanes, sizeof(*bound->lanes), _Alignof(struct evc_shared_lanes));
+	}
 	evc_deallocate(bound, sizeof(*bound), _Alignof(struct evc_bound));
 }
 

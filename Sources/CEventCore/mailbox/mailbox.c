@@ -155,9 +155,7 @@ enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 	struct evc_subscription as;
 	enum evc_status status = describe(mailbox, options, out, &as);
 
-	if (status != EVC_OK)
-		return status;
-	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
+	return status == EVC_OK ? evc_subscription_list_add(&mailbox->subscriptions, &as, out) : status;
 }
 
 /* What a latest-only subscription or a bound does to its mailbox (latest.h). */

@@ -77,30 +77,16 @@ static struct evc_envelope *make_batch(const struct evc_envelope *last, uint32_t
 	struct evc_thread_record *record = evc_thread_record_current;
 	struct evc_envelope *envelope;
 	size_t size = BOX_LEAST;
-	struct evc_box *box;
 
 	if ((last->flags & EVC_ENVELOPE_BATCH) && !has_room(last))
 		while (size < BOX_MOST && size / 2 < last->batch.box->size)
 			size *= 2;
 	/* As many events as fit. */
-	size -= alignment > sizeof(*box) ? alignment : sizeof(*box);
-	box = evc_box_create(record, last->lane, size - size % step, alignment, 1);
-	if (evc_unlikely(box == NULL))
-		return NULL;
-	envelope = evc_envelope_take(record, last->lane);
-	if (evc_unlikely(envelope == NULL)) {
-		evc_box_free(box, NULL);
-		return NULL;
-	}
-	envelope->subscription = last->subscription;
-	envelope->time = 0;
-	envelope->generation = last->generation;
-	envelope->lane = last->lane;
-	envelope->flags = EVC_ENVELOPE_BOXED | EVC_ENVELOPE_BATCH;
-	envelope->events = 1;
-	envelope->batch = (struct evc_batch){
-		.box = box, .payload = evc_box_payload(box), .end = evc_box_payload(box), .step = (int32_t)step
-	};
+	size -= alignment > sizeof(struct evc_box) ? alignment : sizeof(struct evc_box);
+	envelope = evc_batch_create(record, last->lane, size - size % step, alignment, step);
+	if (evc_likely(envelope != NULL))
+		evc_envelope_init(envelope, last->subscription, 0, last->generation, last->lane,
+				  EVC_ENVELOPE_BOXED | EVC_ENVELOPE_BATCH);
 	return envelope;
 }
 

@@ -44,7 +44,6 @@ static void try_push(struct evc_mailbox *mailbox, unsigned lane, struct evc_enve
 	raise_alarm(mailbox, atomic_load_explicit(&mailbox->attention, memory_order_seq_cst), 1u << lane);
 }
 
-/* Posts a chain of several envelopes: one push for each lane, the most urgent lane first. */
 __attribute__((noinline)) void evc_mailbox_push_chain(struct evc_mailbox *mailbox, const struct evc_chain *chain,
 						      evc_mailbox_push_part *push)
 {

@@ -3,7 +3,7 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-/* What a consumer or a worker (shared/worker_wait.c) does while nothing waits. */
+/* What a consumer or a worker (shared_mailbox_wake.c) does while nothing waits. */
 #include "mailbox/mailbox_private.h"
 #include "platform/clock.h"
 
@@ -145,7 +145,6 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 	return park(mailbox, waiter, end);
 }
 
-/* An envelope waits, or the signal is up. Consumer only. */
 static bool has_news(void *context)
 {
 	return evc_mailbox_has_news(context);

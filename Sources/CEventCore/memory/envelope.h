@@ -1,12 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/* Making and ending envelopes, for the files that hold them. */
+/* Making and ending envelopes and their boxes, for the files that hold them. */
 #ifndef EVC_ENVELOPE_PRIVATE_H
 #define EVC_ENVELOPE_PRIVATE_H
 
-#include "memory/box.h"
 #include "memory/subscription.h"
 #include "memory/thread_record.h"
+
+/*
+ * A box: a payload that does not fit into a slot, shared by all receivers of its event.
+ *
+ * Synchronization: the producer writes payload and `references` before the first post. Each holder counts
+ * down with acquire-release, so that the last one ends the payload after the others have read it. It is only
+ * read meanwhile, except by a holder that finds itself the only one.
+ */
+struct evc_box {
+	_Atomic uint32_t references;
+	/* Where the payload begins, in bytes; if that is more than 16, it is also the payload's alignment. */
+	uint32_t offset;
+	/* The size of the whole block, including this header. */
+	uint64_t size;
+};
+
+static_assert(sizeof(struct evc_box) == 16, "payloads of alignment 16 follow the header");
+
+static inline void *evc_box_payload(struct evc_box *box)
+{
+	return (char *)box + box->offset;
+}
+
+/* The largest payload, in bytes, of an alignment of up to 16, that comes from a slab pool. */
+#define EVC_BOX_POOLED_MAX (((size_t)64 << (EVC_CLASS_COUNT - 1)) - sizeof(struct evc_box))
+
+/* A box for an event of a lane. NULL = out of memory. Threads: the record's. */
+struct evc_box *evc_box_create(struct evc_thread_record *record, unsigned lane, size_t size, size_t alignment,
+			       uint32_t references);
+
+/* Frees the block; its payload has ended. `cache` may be NULL. */
+void evc_box_free(struct evc_box *box, struct evc_return_cache *cache);
 
 static inline bool evc_payload_is_boxed(size_t size, size_t alignment)
 {
@@ -20,6 +51,13 @@ static inline void *evc_envelope_payload_inline(struct evc_envelope *envelope)
 	return envelope->flags & EVC_ENVELOPE_BATCH ? envelope->batch.payload
 						    : evc_box_payload(envelope->box);
 }
+
+/*
+ * Makes the envelope of a batch, whose payloads lie `step` apart, with a box of `size` bytes for them. The batch is
+ * empty, and the header is still to be written. NULL = out of memory. The record's thread.
+ */
+struct evc_envelope *evc_batch_create(struct evc_thread_record *record, unsigned lane, size_t size, size_t alignment,
+				      size_t step);
 
 /* Ends the payloads of a batch that were not taken, and gives the box back. `cache` may be NULL. */
 void evc_batch_end(struct evc_envelope *envelope, struct evc_return_cache *cache);
@@ -62,16 +100,15 @@ static inline void evc_envelope_end(struct evc_envelope *envelope, bool payload_
 		evc_envelope_let_go(subscription);
 }
 
-/* The header of a new envelope with an inline payload. */
+/* Writes the header of a new envelope, but for its link. */
 static inline void evc_envelope_init(struct evc_envelope *envelope, struct evc_subscription *subscription,
-				     enum evc_lane lane)
+				     uint64_t time, uint32_t generation, unsigned lane, unsigned flags)
 {
-	evc_slot_set_next(envelope, NULL);
 	envelope->subscription = subscription;
-	envelope->time = 0;
-	envelope->generation = 0;
+	envelope->time = time;
+	envelope->generation = generation;
 	envelope->lane = (uint8_t)lane;
-	envelope->flags = 0;
+	envelope->flags = (uint8_t)flags;
 	envelope->events = 1;
 }
 

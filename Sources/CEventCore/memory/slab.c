@@ -13,82 +13,11 @@
 
 void evc_pool_init(struct evc_pool *pool, unsigned class_index)
 {
-	pool->fresh = NULL;
-	pool->fresh_used = 0;
-	pool->slot_shift = (uint8_t)(6 + class_index);
-	pool->segment_shift = class_index < EVC_CLASS_LARGE ? EVC_SEGMENT_SHIFT
-							    : EVC_LARGE_SEGMENT_SHIFT;
-	atomic_init(&pool->taken, 0);
-	atomic_init(&pool->bytes, 0);
-	atomic_init(&pool->returned, NULL);
-	atomic_init(&pool->reserve, NULL);
+	*pool = (struct evc_pool){
+		.slot_shift = (uint8_t)(6 + class_index),
+		.segment_shift = class_index < EVC_CLASS_LARGE ? EVC_SEGMENT_SHIFT : EVC_LARGE_SEGMENT_SHIFT,
+	};
 }
-
-#ifdef EVC_ADDRESS_SANITIZER
-
-/*
- * A taker of a shared mailbox may still read the link of a slot that is being freed: the block waits for a
- * grace period. The payload is poisoned at once.
- */
-#define HEADER 64u
-
-struct block {
-	size_t size;
-	struct evc_domain_head retired;
-};
-
-static void reclaim_block(struct evc_domain_head *head)
-{
-	struct block *block = evc_container_of(head, struct block, retired);
-	size_t size = block->size;
-
-	__asan_unpoison_memory_region(block, size);
-	evc_deallocate(block, size, HEADER);
-}
-
-void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
-{
-	size_t size = HEADER + ((size_t)1 << pool->slot_shift);
-	struct block *block;
-
-	(void)cursor;
-	block = evc_allocate(size, HEADER);
-	if (block == NULL)
-		return NULL;
-	block->size = size;
-	return (char *)block + HEADER;
-}
-
-void evc_pool_give(void *slot)
-{
-	struct block *block = (struct block *)(void *)((char *)slot - HEADER);
-
-	__asan_poison_memory_region((char *)slot + 32, block->size - HEADER - 32);
-	evc_domain_retire(&block->retired, block->size, reclaim_block);
-}
-
-bool evc_pool_try_refill(struct evc_pool *pool, struct evc_cursor *cursor)
-{
-	(void)pool, (void)cursor;
-	return false;
-}
-
-void evc_return_cache_flush(struct evc_return_cache *cache)
-{
-	(void)cache;
-}
-
-void evc_cursor_end(struct evc_cursor *cursor)
-{
-	(void)cursor;
-}
-
-void evc_pool_end(struct evc_pool *pool)
-{
-	(void)pool;
-}
-
-#else
 
 void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_segment *last)
 {
@@ -155,6 +84,73 @@ static struct evc_segment *take_fresh(struct evc_pool *pool)
 	return evc_slab_segment(slab, pool->fresh_used);
 }
 
+/* The segment of a pointer into its memory. */
+static struct evc_segment *segment_of(const void *memory)
+{
+	struct evc_slab *slab = evc_slab_of(memory);
+
+	return evc_slab_segment(slab, ((uintptr_t)memory & (EVC_SLAB_SIZE - 1)) >> slab->segment_shift);
+}
+
+static void flush(struct evc_return_cache *cache, unsigned way)
+{
+	if (cache->ways[way].given != 0)
+		evc_segment_give(segment_of((void *)cache->ways[way].memory), cache->ways[way].given);
+	cache->ways[way].given = 0;
+}
+
+#ifdef EVC_ADDRESS_SANITIZER
+
+/*
+ * A taker of a shared mailbox may still read the link of a slot that is being freed: the block waits for a
+ * grace period. The payload is poisoned at once.
+ */
+#define HEADER 64u
+
+struct block {
+	size_t size;
+	struct evc_domain_head retired;
+};
+
+static void reclaim_block(struct evc_domain_head *head)
+{
+	struct block *block = evc_container_of(head, struct block, retired);
+	size_t size = block->size;
+
+	__asan_unpoison_memory_region(block, size);
+	evc_deallocate(block, size, HEADER);
+}
+
+void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
+{
+	size_t size = HEADER + ((size_t)1 << pool->slot_shift);
+	struct block *block;
+
+	(void)cursor;
+	block = evc_allocate(size, HEADER);
+	if (block == NULL)
+		return NULL;
+	block->size = size;
+	return (char *)block + HEADER;
+}
+
+bool evc_pool_try_refill(struct evc_pool *pool, struct evc_cursor *cursor)
+{
+	(void)pool, (void)cursor;
+	return false;
+}
+
+void evc_return_cache_give_any(struct evc_return_cache *cache, void *slot)
+{
+	struct block *block = (struct block *)(void *)((char *)slot - HEADER);
+
+	(void)cache;
+	__asan_poison_memory_region((char *)slot + 32, block->size - HEADER - 32);
+	evc_domain_retire(&block->retired, block->size, reclaim_block);
+}
+
+#else
+
 /* Takes a segment off the pool's lists, with its listing. NULL = none. */
 static struct evc_segment *take_returned(struct evc_pool *pool)
 {
@@ -217,21 +213,6 @@ void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 	return evc_pool_take(pool, cursor);
 }
 
-/* The segment of a pointer into its memory. */
-static struct evc_segment *segment_of(const void *memory)
-{
-	struct evc_slab *slab = evc_slab_of(memory);
-
-	return evc_slab_segment(slab, ((uintptr_t)memory & (EVC_SLAB_SIZE - 1)) >> slab->segment_shift);
-}
-
-static void flush(struct evc_return_cache *cache, unsigned way)
-{
-	if (cache->ways[way].given != 0)
-		evc_segment_give(segment_of((void *)cache->ways[way].memory), cache->ways[way].given);
-	cache->ways[way].given = 0;
-}
-
 void evc_return_cache_give_any(struct evc_return_cache *cache, void *slot)
 {
 	struct evc_segment *segment = segment_of(slot);
@@ -251,6 +232,8 @@ void evc_return_cache_give_any(struct evc_return_cache *cache, void *slot)
 	if (number + 1 == (size_t)1 << (slab->segment_shift - slab->slot_shift))
 		flush(cache, way);
 }
+
+#endif
 
 void evc_pool_give(void *slot)
 {
@@ -278,6 +261,4 @@ void evc_pool_end(struct evc_pool *pool)
 	while (pool->fresh != NULL)
 		evc_segment_give(take_fresh(pool), evc_pool_all_free(pool));
 }
-
-#endif
 #endif

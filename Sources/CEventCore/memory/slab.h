@@ -210,20 +210,6 @@ static inline void *evc_pool_take(struct evc_pool *pool, struct evc_cursor *curs
 					     : evc_pool_refill(pool, cursor);
 }
 
-#ifdef EVC_ADDRESS_SANITIZER
-/* Every slot is a block of its own, which is really freed. */
-static inline void evc_return_cache_give_any(struct evc_return_cache *cache, void *slot)
-{
-	(void)cache;
-	evc_pool_give(slot);
-}
-
-static inline void evc_return_cache_give_smallest(struct evc_return_cache *cache, void *slot)
-{
-	(void)cache;
-	evc_pool_give(slot);
-}
-#else
 /* G1, and G2 if it makes the listing. */
 void evc_segment_give(struct evc_segment *segment, uint64_t slots);
 /* Gives back a slot of any slab pool. `cache` may be NULL. */
@@ -239,11 +225,11 @@ static inline void evc_return_cache_give_smallest(struct evc_return_cache *cache
 	uintptr_t memory = (uintptr_t)slot & ~(size - 1);
 	unsigned way = (unsigned)(memory >> EVC_SEGMENT_SHIFT) % EVC_RETURN_WAYS;
 
+	/* Never under AddressSanitizer, where every slot is a block of its own. */
 	if (evc_likely(cache->ways[way].memory == memory && ((uintptr_t)slot & last) != last))
 		cache->ways[way].given |= UINT64_C(1) << (((uintptr_t)slot & last) / EVC_CACHE_LINE);
 	else
 		evc_return_cache_give_any(cache, slot);
 }
-#endif
 
 #endif

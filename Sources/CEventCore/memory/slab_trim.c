@@ -81,8 +81,6 @@ void evc_pool_grow(struct evc_pool *pool, size_t change)
 	arm();
 }
 
-#ifndef EVC_ADDRESS_SANITIZER
-
 static void destroy(struct evc_domain_head *head)
 {
 	evc_deallocate(evc_container_of(head, struct evc_slab, retired), EVC_SLAB_SIZE, EVC_SLAB_SIZE);
@@ -227,16 +225,6 @@ bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
 	}
 	return is_busy;
 }
-
-#else
-
-bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
-{
-	(void)pool, (void)floor;
-	return false;
-}
-
-#endif
 
 void evc_pool_end_all(void)
 {

@@ -15,11 +15,6 @@ struct spare {
 	_Atomic(struct spare *) next;
 };
 
-static struct spare *next_of(struct spare *spare)
-{
-	return atomic_load_explicit(&spare->next, memory_order_relaxed);
-}
-
 static void *take_fresh(struct evc_thread_record *record, enum evc_spare_kind kind)
 {
 	const unsigned class_index = kind == EVC_SPARE_SEGMENT ? EVC_QUEUE_CLASS : 0;
@@ -35,7 +30,7 @@ void *evc_spare_take(struct evc_thread_record *record, enum evc_spare_kind kind)
 
 	if (spare == NULL)
 		return take_fresh(record, kind);
-	spares->first = next_of(spare);
+	spares->first = atomic_load_explicit(&spare->next, memory_order_relaxed);
 	spares->count--;
 	return spare;
 }
@@ -50,19 +45,14 @@ void evc_spare_give(struct evc_thread_record *record, enum evc_spare_kind kind, 
 	spares->count++;
 }
 
-bool evc_spares_fill(struct evc_thread_record *record, unsigned needs, uint32_t count, bool beside_reserved)
+bool evc_spares_fill(struct evc_thread_record *record, enum evc_spare_kind kind, uint32_t wanted)
 {
-	for (unsigned kind = 0; kind < EVC_SPARE_KINDS; kind++) {
-		struct evc_spares *spares = &record->spares[kind];
-		uint32_t wanted = count + (beside_reserved ? spares->reserved : 0);
+	while (record->spares[kind].count < wanted) {
+		void *slot = take_fresh(record, kind);
 
-		while (((needs >> kind) & 1u) != 0 && spares->count < wanted) {
-			void *slot = take_fresh(record, kind);
-
-			if (slot == NULL)
-				return false;
-			evc_spare_give(record, kind, slot);
-		}
+		if (slot == NULL)
+			return false;
+		evc_spare_give(record, kind, slot);
 	}
 	return true;
 }
@@ -73,9 +63,7 @@ struct evc_envelope *evc_envelope_try_take(struct evc_thread_record *record, uns
 
 	if (cursor->free != 0 || evc_pool_try_refill(&record->pools[0], cursor))
 		return evc_cursor_take(cursor, EVC_ENVELOPE_SHIFT);
-	if (record->spares[EVC_SPARE_ENVELOPE].first == NULL)
-		return NULL;
-	return evc_spare_take(record, EVC_SPARE_ENVELOPE);
+	return record->spares[EVC_SPARE_ENVELOPE].first != NULL ? evc_spare_take(record, EVC_SPARE_ENVELOPE) : NULL;
 }
 
 struct evc_envelope *evc_envelope_refill(struct evc_thread_record *record, unsigned lane)

@@ -19,8 +19,8 @@ enum evc_spare_kind { EVC_SPARE_TOKEN, EVC_SPARE_SEGMENT, EVC_SPARE_ENVELOPE };
 /* The slab pool's class of a segment. */
 #define EVC_QUEUE_CLASS 6u
 
-/* The slow path of evc_spares_provide. */
-bool evc_spares_fill(struct evc_thread_record *record, unsigned needs, uint32_t count, bool beside_reserved);
+/* The slow path of evc_spares_provide: sets slots of a kind aside until there are `wanted`. False = out of memory. */
+bool evc_spares_fill(struct evc_thread_record *record, enum evc_spare_kind kind, uint32_t wanted);
 
 /*
  * Sets slots aside: `count` of each kind in `needs`, beside or including what is reserved. False = out of
@@ -31,10 +31,11 @@ static inline bool evc_spares_provide(struct evc_thread_record *record, unsigned
 {
 	for (unsigned kind = 0; kind < EVC_SPARE_KINDS; kind++) {
 		const struct evc_spares *spares = &record->spares[kind];
+		uint32_t wanted = count + (beside_reserved ? spares->reserved : 0);
 
-		if (evc_unlikely(((needs >> kind) & 1u) != 0 &&
-				 spares->count < count + (beside_reserved ? spares->reserved : 0)))
-			return evc_spares_fill(record, needs, count, beside_reserved);
+		if (evc_unlikely(((needs >> kind) & 1u) != 0 && spares->count < wanted) &&
+		    !evc_spares_fill(record, kind, wanted))
+			return false;
 	}
 	return true;
 }

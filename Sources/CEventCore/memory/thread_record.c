@@ -89,7 +89,7 @@ static struct evc_thread_record *adopt(void)
 	return record;
 }
 
-static struct evc_thread_record *create(void)
+static struct evc_thread_record *create_record(void)
 {
 	struct evc_thread_record *record = evc_allocate(EVC_THREAD_RECORD_SIZE, EVC_THREAD_RECORD_ALIGNMENT);
 
@@ -112,7 +112,7 @@ struct evc_thread_record *evc_thread_record_attach(void)
 	pthread_once(&key_once, make_key);
 	record = adopt();
 	if (record == NULL)
-		record = create();
+		record = create_record();
 	if (record == NULL)
 		return NULL;
 	/* Without a key the record would be lost at the thread's end: refuse rather than leak. */

@@ -4,8 +4,7 @@
 
 #ifdef EVC_URCU
 /*
- * The general path of a dispatch: any number of receivers and events, boxes, a route that is not cached. The second
- * step is in dispatch_commit.c.
+ * The general path of a dispatch: any number of receivers and events, boxes, a route that is not cached.
  *
  * Between the steps the envelopes are linked in one list, ordered by receiver and then by event. All of them
  * are made before the first is posted, so that either all receivers get the events or, without memory, none
@@ -127,11 +126,11 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 				   struct evc_dispatch *out)
 {
 	struct evc_thread_record *record;
+	struct evc_route_cache_entry *entry;
 	struct evc_snapshot *snapshot;
-	struct evc_route_counts *counts;
 	enum evc_status status;
 	struct form form;
-	bool owned;
+	bool owned = false;
 
 	if (evc_unlikely(router == NULL || key == 0 || (unsigned)lane >= EVC_LANE_COUNT ||
 			 events == 0 || events > EVC_DISPATCH_MAX || out == NULL ||
@@ -140,16 +139,19 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 	record = evc_thread_record();
 	if (evc_unlikely(record == NULL))
 		return EVC_OUT_OF_MEMORY;
-	status = evc_router_snapshot(router, key, record, &snapshot, &owned);
-	if (evc_unlikely(status != EVC_OK))
-		return status;
+	entry = evc_route_cache_entry_for(router, key, record);
+	snapshot = entry->snapshot;
+	if (evc_unlikely(!evc_route_cache_hits(entry, router, key))) {
+		status = evc_router_look_up(router, key, record, entry, &snapshot, &owned);
+		if (status != EVC_OK)
+			return status;
+	}
 	if (snapshot == NULL) {
 		*out = (struct evc_dispatch){ 0 };
 		return EVC_OK;
 	}
 	/* What the cache has at the place is another route if the snapshot is not cached. */
-	counts = owned ? NULL : evc_route_counts_of(record, evc_route_cache_entry_for(router, key, record));
-	form.stamp = evc_snapshot_stamp(snapshot, counts, events);
+	form.stamp = evc_snapshot_stamp(snapshot, owned ? NULL : evc_route_counts_of(record, entry), events);
 	form.size = size;
 	form.alignment = alignment;
 	form.receivers = snapshot->count;
@@ -212,6 +214,20 @@ bool evc_dispatch_skip(struct evc_dispatch *dispatch, const struct evc_subscript
 	return true;
 }
 
+/* Lets go of what a dispatch holds, but for its envelopes. */
+static void end(struct evc_dispatch *dispatch)
+{
+	struct evc_thread_record *record = dispatch->record;
+
+	if (record != NULL) {
+		record->pins--;
+		evc_spares_unreserve(record, dispatch->needs, dispatch->needing);
+	}
+	if (dispatch->snapshot != NULL)
+		evc_snapshot_release(dispatch->snapshot);
+	*dispatch = (struct evc_dispatch){ 0 };
+}
+
 void evc_dispatch_abandon(struct evc_dispatch *dispatch)
 {
 	if (dispatch == NULL)
@@ -223,6 +239,61 @@ void evc_dispatch_abandon(struct evc_dispatch *dispatch)
 			evc_box_free(dispatch->first->batch.box, NULL);
 		unmake(dispatch->record, dispatch->first);
 	}
-	evc_dispatch_end(dispatch);
+	end(dispatch);
+}
+
+/* Posts to all receivers; with a `note`, to one subscription after the other. */
+static inline uint32_t commit(struct evc_dispatch *dispatch, struct evc_dispatch_outcome *outcome,
+			      evc_dispatch_note *note, void *context)
+{
+	struct evc_envelope *next = dispatch->first;
+	uint32_t accepted = 0, left = dispatch->receivers;
+	/* The events of an envelope. */
+	uint32_t events = dispatch->array != NULL ? dispatch->payloads : 1;
+
+	while (left > 0) {
+		struct evc_chain chain = { next, next, 0, 1u << dispatch->lane };
+		const struct evc_subscription *subscription = next->subscription;
+		struct evc_dispatch_outcome each = { 0 }, *counts = note != NULL ? &each : outcome;
+		uint32_t receivers = 0;
+
+		/* One post for all receivers with the same sink; they are adjacent (snapshot.c). */
+		do {
+			for (uint32_t e = 0; e < dispatch->events; e++) {
+				chain.last = next;
+				next = evc_slot_next(next);
+			}
+			receivers++;
+		} while (note == NULL && receivers < left && next->subscription->sink == subscription->sink);
+		chain.count = receivers * dispatch->events;
+		left -= receivers;
+		evc_slot_set_next(chain.last, NULL);
+		accepted += evc_dispatch_post(&chain, dispatch->record, counts);
+		if (counts != NULL) {
+			/* A batch, which is the only envelope then, is accepted as a whole, or not at all. */
+			counts->accepted *= events;
+			counts->closed *= events;
+		}
+		if (note != NULL)
+			note(context, subscription, &each);
+	}
+	end(dispatch);
+	return accepted * events;
+}
+
+uint32_t evc_dispatch_commit(struct evc_dispatch *dispatch)
+{
+	return commit(dispatch, NULL, NULL, NULL);
+}
+
+uint32_t evc_dispatch_commit_reporting(struct evc_dispatch *dispatch, struct evc_dispatch_outcome *outcome)
+{
+	*outcome = (struct evc_dispatch_outcome){ 0 };
+	return commit(dispatch, outcome, NULL, NULL);
+}
+
+uint32_t evc_dispatch_commit_each(struct evc_dispatch *dispatch, evc_dispatch_note *note, void *context)
+{
+	return commit(dispatch, NULL, note, context);
 }
 #endif

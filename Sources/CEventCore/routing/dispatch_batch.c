@@ -14,7 +14,7 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 	struct evc_route_cache_entry *entry;
 	const struct evc_snapshot_entry *receiver;
 	struct evc_envelope *envelope;
-	struct evc_box *box;
+	unsigned char *array;
 	size_t stride;
 
 	if (evc_unlikely(record == NULL || router == NULL || out == NULL || events < 2 ||
@@ -31,29 +31,20 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 	receiver = &entry->snapshot->entries[0];
 	if (!receiver->subscription->sink->takes_batches)
 		goto single;
-	box = evc_box_create(record, lane, stride * events, alignment, 1);
-	if (evc_unlikely(box == NULL))
+	envelope = evc_batch_create(record, lane, stride * events, alignment, stride);
+	if (evc_unlikely(envelope == NULL))
 		return EVC_OUT_OF_MEMORY;
-	envelope = evc_envelope_take(record, lane);
-	if (evc_unlikely(envelope == NULL)) {
-		evc_box_free(box, NULL);
-		return EVC_OUT_OF_MEMORY;
-	}
+	array = envelope->batch.payload;
 	evc_slot_set_next(envelope, NULL);
 	evc_dispatch_address(envelope, receiver,
 			     evc_snapshot_stamp(entry->snapshot, evc_route_counts_of(record, entry), events), lane,
 			     EVC_ENVELOPE_BOXED | EVC_ENVELOPE_BATCH);
 	envelope->events = (uint8_t)events;
-	envelope->batch = (struct evc_batch){
-		.box = box,
-		.payload = evc_box_payload(box),
-		.end = (unsigned char *)evc_box_payload(box) + stride * events,
-		.step = (int32_t)stride,
-	};
+	envelope->batch.end += stride * events;
 	if (lane < EVC_LANE_FIRST_QUEUE) {
 		/* From the last one to the first. */
 		envelope->batch.payload = envelope->batch.end - stride;
-		envelope->batch.end = (unsigned char *)evc_box_payload(box) - stride;
+		envelope->batch.end = array - stride;
 		envelope->batch.step = -(int32_t)stride;
 	}
 	*out = (struct evc_dispatch){
@@ -64,7 +55,7 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 		/* The number of envelopes. */
 		.events = 1,
 		.record = record,
-		.array = evc_box_payload(box),
+		.array = array,
 	};
 	record->pins++;
 	return EVC_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
-/* The steps that the paths of a dispatch (dispatch.c, dispatch_batch.c, dispatch_any.c) share. */
+/* The steps that the paths of a dispatch share. */
 #ifndef EVC_DISPATCH_PRIVATE_H
 #define EVC_DISPATCH_PRIVATE_H
 
@@ -42,20 +42,12 @@ static inline uint32_t evc_dispatch_post(const struct evc_chain *chain, struct e
 	return count - refused;
 }
 
-/* dispatch_commit.c: lets go of what a dispatch holds, but for its envelopes. */
-void evc_dispatch_end(struct evc_dispatch *dispatch);
-
 /* Writes the header of an envelope for the receiver. */
 static inline void evc_dispatch_address(struct evc_envelope *envelope,
 					const struct evc_snapshot_entry *receiver, struct evc_stamp stamp,
 					unsigned lane, unsigned flags)
 {
-	envelope->subscription = receiver->subscription;
-	envelope->time = stamp.time;
-	envelope->generation = receiver->generation | stamp.mark;
-	envelope->lane = (uint8_t)lane;
-	envelope->flags = (uint8_t)flags;
-	envelope->events = 1;
+	evc_envelope_init(envelope, receiver->subscription, stamp.time, receiver->generation | stamp.mark, lane, flags);
 }
 
 #endif

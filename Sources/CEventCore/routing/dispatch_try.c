@@ -111,7 +111,8 @@ enum evc_status evc_try_envelope_create(struct evc_subscription *subscription, e
 	envelope = record != NULL ? evc_envelope_try_take(record, (unsigned)lane) : NULL;
 	if (envelope == NULL)
 		return EVC_WOULD_ALLOCATE;
-	evc_envelope_init(envelope, subscription, lane);
+	evc_slot_set_next(envelope, NULL);
+	evc_envelope_init(envelope, subscription, 0, 0, lane, 0);
 	*out = envelope;
 	return EVC_OK;
 }

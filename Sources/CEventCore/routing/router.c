@@ -9,6 +9,33 @@
 
 #define FIRST_CAPACITY 16u
 
+/* A number that no router and no state of one has. Not 0. */
+static uint64_t new_number(void)
+{
+	static _Atomic uint64_t last;
+
+	/* Relaxed: it only has to be unique. */
+	return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+/* Around every change of a route: V0, V1. Under the mutex. */
+static void begin_change(struct evc_router *router)
+{
+	/* Relaxed: before V1, which releases. */
+	atomic_store_explicit(&router->version, EVC_VERSION_CHANGING, memory_order_relaxed);
+}
+
+static void end_change(struct evc_router *router)
+{
+	/* Release, pairs with V2 (dispatch.c): who reads the number sees the route. */
+	atomic_store_explicit(&router->version, new_number(), memory_order_release);
+}
+
+const void *evc_router_version(struct evc_router *router)
+{
+	return &router->version;
+}
+
 static size_t table_size(size_t capacity)
 {
 	return sizeof(struct evc_route_table) + capacity * sizeof(_Atomic(struct evc_route *));
@@ -62,6 +89,7 @@ enum evc_status evc_router_create(struct evc_router **out)
 	if (router == NULL)
 		return EVC_OUT_OF_MEMORY;
 	table = create_table(FIRST_CAPACITY, NULL);
+	*router = (struct evc_router){ .number = new_number(), .version = new_number(), .table = table };
 	if (table == NULL || pthread_mutex_init(&router->mutex, NULL) != 0) {
 		if (table != NULL)
 			evc_deallocate(table, table_size(FIRST_CAPACITY),
@@ -69,12 +97,6 @@ enum evc_status evc_router_create(struct evc_router **out)
 		evc_deallocate(router, sizeof(*router), _Alignof(struct evc_router));
 		return EVC_OUT_OF_MEMORY;
 	}
-	router->number = evc_router_new_number();
-	atomic_init(&router->version, evc_router_new_number());
-	atomic_init(&router->table, table);
-	router->route_count = 0;
-	router->clock = (struct evc_clock){ NULL, NULL };
-	router->observer = (struct evc_observer){ NULL, NULL };
 	*out = router;
 	return EVC_OK;
 }
@@ -119,8 +141,7 @@ void evc_router_destroy(struct evc_router *router)
 /* Makes room for one more route. Under the mutex. False = out of memory; the old table stays. */
 static bool grow(struct evc_router *router)
 {
-	struct evc_route_table *old = atomic_load_explicit(&router->table, memory_order_relaxed);
-	struct evc_route_table *table;
+	struct evc_route_table *old = atomic_load_explicit(&router->table, memory_order_relaxed), *table;
 
 	if (router->route_count * 2 < old->capacity)
 		return true;
@@ -144,8 +165,7 @@ static bool grow(struct evc_router *router)
 /* The route of a key, made if it is new. Under the mutex. NULL = out of memory. */
 static struct evc_route *add_route(struct evc_router *router, uint64_t key)
 {
-	struct evc_route *route = find_route(router, key);
-	struct evc_route_table *table;
+	struct evc_route *route = find_route(router, key), *none;
 
 	if (route != NULL)
 		return route;
@@ -157,14 +177,9 @@ static struct evc_route *add_route(struct evc_router *router, uint64_t key)
 	atomic_init(&route->current, NULL);
 	route->key = key;
 	router->route_count++;
-	/* Relaxed: written under the mutex, which the caller holds. */
-	table = atomic_load_explicit(&router->table, memory_order_relaxed);
-	{
-		struct evc_route *none;
-
-		/* Pairs with find_slot. */
-		atomic_store_explicit(find_slot(table, key, &none), route, memory_order_release);
-	}
+	/* Pairs with find_slot. Relaxed: the table is written under the mutex, which the caller holds. */
+	atomic_store_explicit(find_slot(atomic_load_explicit(&router->table, memory_order_relaxed), key, &none), route,
+			      memory_order_release);
 	return route;
 }
 
@@ -195,9 +210,9 @@ enum evc_status evc_router_subscribe_raising(struct evc_router *router, uint64_t
 					     &(struct evc_observation){ router->observer, key });
 	if (snapshot != NULL) {
 		evc_snapshot_raise(snapshot, other, other_generation);
-		evc_router_begin_change(router);
+		begin_change(router);
 		evc_snapshot_publish(&route->current, snapshot);
-		evc_router_end_change(router);
+		end_change(router);
 		status = EVC_OK;
 	}
 	pthread_mutex_unlock(&router->mutex);
@@ -212,7 +227,7 @@ enum evc_status evc_router_set_observer(struct evc_router *router, const struct 
 	if (router == NULL || (observer != NULL && observer->note == NULL))
 		return EVC_INVALID_ARGUMENT;
 	pthread_mutex_lock(&router->mutex);
-	evc_router_begin_change(router);
+	begin_change(router);
 	router->observer = observer != NULL ? *observer : (struct evc_observer){ NULL, NULL };
 	/* Relaxed, both: written under the mutex. */
 	table = atomic_load_explicit(&router->table, memory_order_relaxed);
@@ -225,7 +240,7 @@ enum evc_status evc_router_set_observer(struct evc_router *router, const struct 
 			status = evc_snapshot_observe(&route->current, &observation);
 		}
 	}
-	evc_router_end_change(router);
+	end_change(router);
 	pthread_mutex_unlock(&router->mutex);
 	return status;
 }
@@ -241,9 +256,9 @@ enum evc_status evc_router_unsubscribe(struct evc_router *router, uint64_t key,
 	pthread_mutex_lock(&router->mutex);
 	route = find_route(router, key);
 	if (route != NULL) {
-		evc_router_begin_change(router);
+		begin_change(router);
 		status = evc_snapshot_remove(&route->current, subscription);
-		evc_router_end_change(router);
+		end_change(router);
 	}
 	pthread_mutex_unlock(&router->mutex);
 	return status;

@@ -14,8 +14,8 @@
  * been reused, so that equality means "still current".
  *
  * The state of a router has a version: a number that no state of this or another router had before, or CHANGING while a
- * route is being changed; never 0, which is the version of a batch that is not open. A dispatcher that remembers what it found in a state needs no route, nor a reference, to
- * know that it is still so (consumed.h).
+ * route is being changed; never 0, which is the version of a batch that is not open. A dispatcher that remembers what
+ * it found in a state needs no route, nor a reference, to know that it is still so (consumed.h).
  *
  *   writer, under `mutex`                         dispatcher
  *   V0 version = CHANGING      relaxed            V2 load version; CHANGING: remember nothing    acquire
@@ -67,18 +67,12 @@ struct evc_router {
 	size_t route_count;
 };
 
-/* router_version.c: a number that no router and no state of one has. Not 0. */
-uint64_t evc_router_new_number(void);
-/* router_version.c: around every change of a route (V0, V1). Under the mutex. */
-void evc_router_begin_change(struct evc_router *router);
-void evc_router_end_change(struct evc_router *router);
-
 /* The route of a key, which is made if it is new. Outside of sections. NULL = out of memory. */
 struct evc_route *evc_router_route(struct evc_router *router, uint64_t key);
 
 /*
- * route_cache.c: the slow path of evc_router_snapshot. It finds the route and takes a reference of its
- * snapshot. With `*owned` the caller must release the snapshot after use; otherwise the record's cache holds it.
+ * route_cache.c: the current snapshot of a key whose route the cache does not hit, or NULL if it has none. With
+ * `*owned` the caller must release it after use; otherwise `entry` of the record's cache holds it.
  */
 enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 				   struct evc_thread_record *record,
@@ -115,21 +109,6 @@ static inline bool evc_route_cache_hits(const struct evc_route_cache_entry *entr
 	return entry->router_number == router->number && entry->key == key &&
 	       atomic_load_explicit(&entry->route->current, memory_order_relaxed) ==
 		       entry->snapshot;
-}
-
-/* The current snapshot of a key, or NULL if it has none. */
-static inline enum evc_status evc_router_snapshot(struct evc_router *router, uint64_t key,
-						  struct evc_thread_record *record,
-						  struct evc_snapshot **snapshot, bool *owned)
-{
-	struct evc_route_cache_entry *entry = evc_route_cache_entry_for(router, key, record);
-
-	if (evc_likely(evc_route_cache_hits(entry, router, key))) {
-		*snapshot = entry->snapshot;
-		*owned = false;
-		return EVC_OK;
-	}
-	return evc_router_look_up(router, key, record, entry, snapshot, owned);
 }
 
 #endif

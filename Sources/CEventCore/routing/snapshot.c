@@ -13,20 +13,6 @@ static size_t size_for(uint32_t count)
 	return sizeof(struct evc_snapshot) + count * sizeof(struct evc_snapshot_entry);
 }
 
-static struct evc_snapshot *create(uint32_t capacity, const struct evc_clock *clock,
-				   const struct evc_observation *observation)
-{
-	struct evc_snapshot *snapshot =
-		evc_allocate(size_for(capacity), _Alignof(struct evc_snapshot));
-
-	if (snapshot != NULL)
-		*snapshot = (struct evc_snapshot){ .references = 1,
-						   .is_stamped = observation->observer.note != NULL,
-						   .clock = clock,
-						   .observation = *observation };
-	return snapshot;
-}
-
 static void append(struct evc_snapshot *snapshot, struct evc_snapshot_entry entry)
 {
 	struct evc_sink *sink = entry.subscription->sink;
@@ -42,65 +28,45 @@ static void append(struct evc_snapshot *snapshot, struct evc_snapshot_entry entr
 					!snapshot->timed && sink->needs == 0;
 }
 
-/* The index of a subscription, or where it would be added: behind the last one of the same sink. */
-static uint32_t place_of(const struct evc_snapshot *snapshot, uint32_t count,
-			 const struct evc_subscription *subscription, bool *is_there)
+/* The index of a subscription, or where it would be added: behind the last one of the same sink. `old` may be NULL. */
+static uint32_t place_of(const struct evc_snapshot *old, const struct evc_subscription *subscription, bool *is_there)
 {
-	uint32_t place = count;
+	uint32_t count = old != NULL ? old->count : 0, place = count;
 
 	*is_there = false;
 	for (uint32_t i = 0; i < count; i++) {
-		if (snapshot->entries[i].subscription == subscription) {
+		if (old->entries[i].subscription == subscription) {
 			*is_there = true;
 			return i;
 		}
-		if (snapshot->entries[i].subscription->sink == subscription->sink)
+		if (old->entries[i].subscription->sink == subscription->sink)
 			place = i + 1;
 	}
 	return place;
 }
 
-/* A copy of `old` (may be NULL) with `entry` added or replaced. NULL = out of memory. */
-static struct evc_snapshot *with(const struct evc_snapshot *old, struct evc_snapshot_entry entry,
-				 const struct evc_clock *clock, const struct evc_observation *observation)
+/*
+ * A copy of `old` (may be NULL) with `entry` (may be NULL) at `place`, instead of the one there if `replaces`. NULL =
+ * out of memory.
+ */
+static struct evc_snapshot *copy(const struct evc_snapshot *old, uint32_t place, bool replaces,
+				 const struct evc_snapshot_entry *entry, const struct evc_clock *clock,
+				 const struct evc_observation *observation)
 {
-	uint32_t count = old == NULL ? 0 : old->count;
-	bool is_there;
-	uint32_t place = place_of(old, count, entry.subscription, &is_there);
-	struct evc_snapshot *snapshot = create(is_there ? count : count + 1, clock, observation);
+	uint32_t count = old != NULL ? old->count : 0, capacity = count - replaces + (entry != NULL);
+	struct evc_snapshot *snapshot = evc_allocate(size_for(capacity), _Alignof(struct evc_snapshot));
 
 	if (snapshot == NULL)
 		return NULL;
+	*snapshot = (struct evc_snapshot){ .references = 1,
+					   .is_stamped = observation->observer.note != NULL,
+					   .clock = clock,
+					   .observation = *observation };
 	for (uint32_t i = 0; i < place; i++)
 		append(snapshot, old->entries[i]);
-	append(snapshot, entry);
-	for (uint32_t i = is_there ? place + 1 : place; i < count; i++)
-		append(snapshot, old->entries[i]);
-	return snapshot;
-}
-
-/* A copy of `old`, of several, without the entry of `subscription`. NULL = out of memory. */
-static struct evc_snapshot *without(const struct evc_snapshot *old,
-				    const struct evc_subscription *subscription)
-{
-	struct evc_snapshot *snapshot = create(old->count - 1, old->clock, &old->observation);
-
-	if (snapshot == NULL)
-		return NULL;
-	for (uint32_t i = 0; i < old->count; i++)
-		if (old->entries[i].subscription != subscription)
-			append(snapshot, old->entries[i]);
-	return snapshot;
-}
-
-/* A copy of `old` with another observation. NULL = out of memory. */
-static struct evc_snapshot *observed(const struct evc_snapshot *old, const struct evc_observation *observation)
-{
-	struct evc_snapshot *snapshot = create(old->count, old->clock, observation);
-
-	if (snapshot == NULL)
-		return NULL;
-	for (uint32_t i = 0; i < old->count; i++)
+	if (entry != NULL)
+		append(snapshot, *entry);
+	for (uint32_t i = place + replaces; i < count; i++)
 		append(snapshot, old->entries[i]);
 	return snapshot;
 }
@@ -164,22 +130,25 @@ struct evc_snapshot *evc_snapshot_with(evc_current_snapshot *current, struct evc
 				       const struct evc_clock *clock, const struct evc_observation *observation)
 {
 	/* Relaxed, here and below: written under the mutex, which the caller holds. */
-	return with(atomic_load_explicit(current, memory_order_relaxed), entry, clock, observation);
+	const struct evc_snapshot *old = atomic_load_explicit(current, memory_order_relaxed);
+	bool is_there;
+	uint32_t place = place_of(old, entry.subscription, &is_there);
+
+	return copy(old, place, is_there, &entry, clock, observation);
 }
 
 enum evc_status evc_snapshot_remove(evc_current_snapshot *current,
 				    const struct evc_subscription *subscription)
 {
-	struct evc_snapshot *old = atomic_load_explicit(current, memory_order_relaxed);
+	const struct evc_snapshot *old = atomic_load_explicit(current, memory_order_relaxed);
 	struct evc_snapshot *snapshot = NULL;
-	bool is_there = false;
+	bool is_there;
+	uint32_t place = place_of(old, subscription, &is_there);
 
-	if (old != NULL)
-		(void)place_of(old, old->count, subscription, &is_there);
 	if (!is_there)
 		return EVC_NOT_FOUND;
 	if (old->count > 1) {
-		snapshot = without(old, subscription);
+		snapshot = copy(old, place, true, NULL, old->clock, &old->observation);
 		if (snapshot == NULL)
 			return EVC_OUT_OF_MEMORY;
 	}
@@ -189,11 +158,12 @@ enum evc_status evc_snapshot_remove(evc_current_snapshot *current,
 
 enum evc_status evc_snapshot_observe(evc_current_snapshot *current, const struct evc_observation *observation)
 {
-	struct evc_snapshot *old = atomic_load_explicit(current, memory_order_relaxed), *snapshot;
+	const struct evc_snapshot *old = atomic_load_explicit(current, memory_order_relaxed);
+	struct evc_snapshot *snapshot;
 
 	if (old == NULL)
 		return EVC_OK;
-	snapshot = observed(old, observation);
+	snapshot = copy(old, 0, false, NULL, old->clock, observation);
 	if (snapshot == NULL)
 		return EVC_OUT_OF_MEMORY;
 	evc_snapshot_publish(current, snapshot);

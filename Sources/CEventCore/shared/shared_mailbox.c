@@ -93,13 +93,6 @@ struct evc_sink *evc_shared_mailbox_sink(struct evc_shared_mailbox *mailbox)
 	return &mailbox->sink;
 }
 
-/* P1 for envelopes of one lane. */
-static inline void put(struct evc_shared_mailbox *mailbox, unsigned lane, struct evc_envelope *first,
-		       uint32_t count)
-{
-	evc_shared_lanes_put(&mailbox->lanes, lane, first, count);
-}
-
 /* Sorts a chain into one chain for each lane, keeping its order, and puts these. */
 static __attribute__((noinline)) void put_several_lanes(struct evc_shared_mailbox *mailbox,
 							const struct evc_chain *chain)
@@ -113,7 +106,7 @@ static __attribute__((noinline)) void put_several_lanes(struct evc_shared_mailbo
 	}
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		if (lanes[lane].first != NULL)
-			put(mailbox, lane, lanes[lane].first, lanes[lane].count);
+			evc_shared_lanes_put(&mailbox->lanes, lane, lanes[lane].first, lanes[lane].count);
 }
 
 /* P2 and what follows. The mailbox is still there: a posting thread holds a reference. */
@@ -152,8 +145,9 @@ enum evc_status evc_shared_post(struct evc_shared_mailbox *mailbox, const struct
 				 !evc_spares_provide(record, EVC_NEEDS_SEGMENT, queues, false)))
 			return EVC_OUT_OF_MEMORY;
 	}
+	/* P1. */
 	if (evc_likely(is_one_lane))
-		put(mailbox, (unsigned)__builtin_ctz(chain->lanes), chain->first, chain->count);
+		evc_shared_lanes_put(&mailbox->lanes, (unsigned)__builtin_ctz(chain->lanes), chain->first, chain->count);
 	else
 		put_several_lanes(mailbox, chain);
 	evc_shared_tell(mailbox);
@@ -200,9 +194,7 @@ evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
 	struct evc_subscription as;
 	enum evc_status status = describe(mailbox, options, out, &as);
 
-	if (status != EVC_OK)
-		return status;
-	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
+	return status == EVC_OK ? evc_subscription_list_add(&mailbox->subscriptions, &as, out) : status;
 }
 
 /* What a latest-only subscription, whose slot all workers share, or a bound does to its shared mailbox (latest.h). */
@@ -215,7 +207,7 @@ static bool is_closed(struct evc_sink *sink)
 static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
 {
 	evc_slot_set_next(token, NULL);
-	put(evc_shared_mailbox_of(sink), lane, token, 1);
+	evc_shared_lanes_put(&evc_shared_mailbox_of(sink)->lanes, lane, token, 1);
 }
 
 static void tell(struct evc_sink *sink, unsigned lane)
@@ -234,9 +226,9 @@ static enum evc_status add_latest(struct evc_shared_mailbox *mailbox, const stru
 	struct evc_subscription as;
 	enum evc_status status = describe(mailbox, options, out, &as);
 
-	if (status != EVC_OK)
-		return status;
-	return evc_latest_create(&as, &mailbox->subscriptions, &evc_mailbox_kind_shared, conflation, out);
+	if (status == EVC_OK)
+		status = evc_latest_create(&as, &mailbox->subscriptions, &evc_mailbox_kind_shared, conflation, out);
+	return status;
 }
 
 enum evc_status evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox, const struct evc_shared_subscription_options *options,

@@ -173,13 +173,8 @@ void evc_shared_drop_all(struct evc_shared_mailbox *mailbox);
 void evc_shared_wake_one(struct evc_shared_mailbox *mailbox);
 /* Wakes a worker that sleeps, even if another is looking. False if none sleeps. */
 bool evc_shared_wake_any(struct evc_shared_mailbox *mailbox);
-/* A worker's evc_waiter, on its thread: W1 to W3, before the look W4; and W6, after the sleep W5. */
-void evc_worker_prepare_wait(void *worker);
-void evc_worker_finish_wait(void *worker);
 /* W2, W7. The worker's thread. */
 void evc_worker_stop_looking(struct evc_worker *worker);
-/* Counts the worker among those looking. The worker's thread. */
-void evc_worker_begin_looking(struct evc_worker *worker);
 /* The worker will not look for a while: wakes another one for what waits, and producers. Its thread. */
 void evc_worker_pass_on(struct evc_worker *worker);
 /* The worker ends: as evc_worker_pass_on, and then waits for threads that are waking it. */

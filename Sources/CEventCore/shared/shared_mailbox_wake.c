@@ -5,7 +5,8 @@
 #ifdef EVC_URCU
 /*
  * Which workers sleep or look, and which one a post wakes: P1 to P7 and W1 to W8 of shared_mailbox_private.h.
- * A post that finds no sleeping worker does not come here.
+ * A post that finds no sleeping worker does not come here. A worker waits as the consumer of a mailbox does
+ * (mailbox_wait.c), with two places to look at and one parker.
  */
 #include "mailbox/mailbox_private.h"
 #include "shared/shared_mailbox_private.h"
@@ -94,7 +95,7 @@ void evc_shared_wake_one(struct evc_shared_mailbox *mailbox)
 	}
 }
 
-void evc_worker_prepare_wait(void *context)
+static void prepare_wait(void *context)
 {
 	struct evc_worker *worker = context;
 	struct evc_shared_mailbox *mailbox = worker->shared;
@@ -112,7 +113,7 @@ void evc_worker_prepare_wait(void *context)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-void evc_worker_finish_wait(void *context)
+static void finish_wait(void *context)
 {
 	struct evc_worker *worker = context;
 	struct evc_shared_mailbox *mailbox = worker->shared;
@@ -131,16 +132,6 @@ void evc_worker_finish_wait(void *context)
 	}
 	/* W8. Also if it woke by itself: a post may have relied on its looking, before W2. */
 	worker->passes_on = true;
-}
-
-void evc_worker_begin_looking(struct evc_worker *worker)
-{
-	if (worker->is_looking)
-		return;
-	worker->is_looking = true;
-	worker->passes_on = true;
-	/* Relaxed: only this thread subtracts it. A post whose P4 sees it relies on the look after W2. */
-	atomic_fetch_add_explicit(&worker->shared->looking, 1, memory_order_relaxed);
 }
 
 void evc_worker_stop_looking(struct evc_worker *worker)
@@ -184,5 +175,44 @@ void evc_worker_leave(struct evc_worker *worker)
 	}
 	/* Relaxed: a count. */
 	atomic_fetch_sub_explicit(&mailbox->leaving, 1, memory_order_relaxed);
+}
+
+/* An envelope waits in either mailbox, or the worker's signal is up. */
+static bool has_news(void *context)
+{
+	struct evc_worker *worker = context;
+
+	/* Relaxed: before a sleep it follows W3, which shows a close; a worker that ends acquires it. */
+	return evc_mailbox_has_news(worker->mailbox) ||
+	       (atomic_load_explicit(&worker->shared->attention, memory_order_relaxed) &
+		EVC_SHARED_CLOSED) ||
+	       evc_shared_has_some(worker->shared);
+}
+
+/* Posts need not wake another worker meanwhile. */
+static void begin_spin(void *context)
+{
+	struct evc_worker *worker = context;
+
+	if (worker->is_looking ||
+	    atomic_load_explicit(&worker->shared->attention, memory_order_relaxed) < EVC_SHARED_SLEEPER)
+		return;
+	worker->is_looking = true;
+	worker->passes_on = true;
+	/* Relaxed: only this thread subtracts it. A post whose P4 sees it relies on the look after W2. */
+	atomic_fetch_add_explicit(&worker->shared->looking, 1, memory_order_relaxed);
+}
+
+enum evc_status evc_worker_wait(struct evc_worker *worker, uint64_t timeout)
+{
+	struct evc_waiter waiter = { worker, has_news, begin_spin, prepare_wait, finish_wait };
+
+	if (worker == NULL)
+		return EVC_INVALID_ARGUMENT;
+	if (evc_wait(worker->mailbox, &waiter, timeout))
+		return EVC_OK;
+	/* The caller may do anything now: no post may rely on its looking. */
+	evc_worker_pass_on(worker);
+	return EVC_TIMED_OUT;
 }
 #endif

@@ -141,16 +141,12 @@ static enum evc_status start(const struct evc_thread_options *options, struct ev
 	thread = evc_allocate(sizeof(*thread), _Alignof(struct evc_thread));
 	if (thread == NULL)
 		goto no_thread;
-	thread->mailbox = mailbox;
-	thread->worker = worker;
-	atomic_init(&thread->is_left, false);
-	thread->name[0] = '\0';
+	*thread = (struct evc_thread){ .mailbox = mailbox, .worker = worker };
 	if (pthread_attr_init(&attributes) != 0)
 		goto no_attributes;
-	if (own.name != NULL) {
+	/* The last byte stays 0. */
+	if (own.name != NULL)
 		strncpy(thread->name, own.name, sizeof(thread->name) - 1);
-		thread->name[sizeof(thread->name) - 1] = '\0';
-	}
 	status = set_attributes(&attributes, &own);
 	evc_mailbox_retain(mailbox);
 	if (status == EVC_OK)

@@ -109,28 +109,23 @@ size_t evc_node_remove_handlers(struct evc_node *node, uint64_t key, uint8_t mod
 	return count;
 }
 
-/* Under the mutex. False if it was removed before. */
-static bool remove_handler(struct evc_handler *handler)
-{
-	uint64_t now = evc_tree_now();
-
-	if (atomic_load_explicit(&handler->item.state, memory_order_relaxed) != 0)
-		return false;
-	retire(handler, now);
-	evc_tree_drop_bits(handler->node);
-	evc_tree_count_change(now);
-	evc_tree_tell_removal(now);
-	return true;
-}
-
 enum evc_status evc_handler_remove(struct evc_handler *handler)
 {
 	bool was_there;
+	uint64_t now;
 
 	if (handler == NULL)
 		return EVC_INVALID_ARGUMENT;
 	evc_tree_lock();
-	was_there = remove_handler(handler);
+	now = evc_tree_now();
+	/* Relaxed: written under the mutex. */
+	was_there = atomic_load_explicit(&handler->item.state, memory_order_relaxed) == 0;
+	if (was_there) {
+		retire(handler, now);
+		evc_tree_drop_bits(handler->node);
+		evc_tree_count_change(now);
+		evc_tree_tell_removal(now);
+	}
 	evc_tree_unlock();
 	return was_there ? EVC_OK : EVC_NOT_FOUND;
 }
