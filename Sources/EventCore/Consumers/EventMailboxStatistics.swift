@@ -3,7 +3,8 @@
 
 /// What came to a mailbox, and what became of it there. Exact while nothing is dispatched or handled; otherwise
 /// a momentary reading, whose parts may be some events apart. Of one mailbox, ``refused``, ``dropped`` and
-/// ``highWaterMark`` never fall, and neither ``waiting`` nor ``highWaterMark`` exceeds its bound.
+/// ``highWaterMark`` never fall, and ``highWaterMark`` does not exceed its bound. ``waiting`` may, by what takes no place
+/// (<doc:BoundedMailboxes>), which ``highWaterMark`` leaves out.
 public struct EventMailboxStatistics: Sendable, Equatable, Codable {
   /// Events that were accepted, including those that were dropped or superseded afterwards.
   public var accepted: UInt64

@@ -163,6 +163,13 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     for slot in present.active + present.retiring where slot.thread.consumer.ended.isOpen {
       didEnd(slot.member)
     }
+    // One that somebody has cancelled takes no events, and may take long to end.
+    for slot in present.active where !slot.thread.consumer.isOpen {
+      state.withLock { state in
+        guard let index = state.slots.firstIndex(where: { $0.member === slot.member }) else { return }
+        state.retiring.append(state.slots.remove(at: index))
+      }
+    }
   }
 
   private func nextStep(but ended: Set<Int>) -> Step? {
@@ -307,7 +314,10 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   /// Of the mailboxes of single threads, those that have ended included, as of one moment.
   var mailboxStatistics: EventMailboxStatistics {
     let (slots, past) = state.withLock { ($0.slots + $0.retiring, $0.past.mailboxes) }
-    return slots.reduce(past) { $0 + $1.thread.mailboxStatistics }
+    var statistics = slots.reduce(past) { $0 + $1.thread.mailboxStatistics }
+    // What was left of arrays as the pool ended is in no mailbox. It counts as cancelled.
+    statistics.accepted += routes.dropped
+    return statistics
   }
 
   var reading: EventPoolReading {

@@ -79,7 +79,9 @@ extension EventNode {
   /// - Parameters:
   ///   - mode: As for the other forms. When the owner has ended, the handler does not consume events.
   ///   - owner: The object. It is not retained, except during each call: when it has ended, the handler is
-  ///     never called again (D9), and is removed at the next event.
+  ///     never called again (D9), and is removed at the next event. While the calls of several threads overlap
+  ///     without a gap, it cannot end: use the handle's `remove()`. Its `deinit` may run inside the handler, where
+  ///     `removeAndWait()` traps.
   ///   - method: A method of the owner's class, named without its object.
   /// - Returns: A handle that removes the handler.
   ///

@@ -164,6 +164,21 @@ struct PoolEndingTests {
     jobs.pool.cancel()
   }
 
+  @Test("a thread that is cancelled inside a handler is replaced when the capacity is set", arguments: balances)
+  func cancelledInside(_ kind: (EventCentral.Core, Balance)) {
+    let jobs = JobPool(kind.0, 2, kind.1.make())
+    let held = jobs.holdAll()
+    jobs.pool.withThreads { $0[1] }.cancel()
+    jobs.pool.capacity = 2
+    #expect(jobs.pool.withThreads { $0.count } == 2)
+    #expect(jobs.pool.statistics.threads.map(\.index).sorted() == [0, 1, 2])
+    held.forEach { $0.letGo() }
+    #expect(waitUntil { jobs.pool.statistics.threads.map(\.index) == [0, 2] })
+    for number in 0..<10 { #expect(Job(number: number, key: number).queue(on: jobs.central) == 1) }
+    #expect(jobs.log.entries(atLeast: 10).allSatisfy { $0.thread != 1 })
+    jobs.pool.cancel()
+  }
+
   @Test(
     "a thread that ends while it is made is no thread of the pool, and is replaced when asked",
     arguments: balances)
