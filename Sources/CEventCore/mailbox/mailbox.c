@@ -282,4 +282,9 @@ void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox
 	evc_mailbox_depths(mailbox, depths);
 	evc_bound_read(mailbox->bound, depths, out);
 }
+
+uint64_t evc_mailbox_superseded_by_taken(struct evc_mailbox *mailbox)
+{
+	return evc_latest_superseded_by_taken(&mailbox->subscriptions);
+}
 #endif

@@ -128,50 +128,37 @@ final class Receiver: @unchecked Sendable {
   /// Hands a handler over to the consumer. It is called for events from the generation after `last` on;
   /// `last` is at least the receiver's own. Under the registry's lock, before that generation is published.
   func add(_ handler: EventHandler, after last: UInt32) {
-    require(
-      last < Self.lastGeneration,
-      """
-      An event type can have 2,147,483,646 registrations on one thread or shared pool, and this one \
-      has had them: make a new one.
-      """)
-    let next = last + 1
     liveCount += 1
     timedCount += handler.state.isTimed ? 1 : 0
-    handler.state.begin(at: next, by: consumer._withUnsafeGuaranteedRef { $0.basis.clock })
-    additions.withLock { additions in
-      additions.handlers.append(handler)
-      additions.generation = next
-    }
-    // Releasing: pairs with `generation`.
-    registered.store(next, ordering: .releasing)
+    handler.state.begin(at: last + 1, by: consumer._withUnsafeGuaranteedRef { $0.basis.clock })
+    begin(after: last) { $0.handlers.append(handler) }
   }
 
   /// Begins or stops to count the events that are dispatched after `last`, as `add` does for a handler. Under the
   /// registry's lock.
   func observe(_ isObserved: Bool, after last: UInt32) {
-    require(
-      last < Self.lastGeneration,
-      "An event type can be observed 2,147,483,646 times on one thread, and it has been: make a new thread.")
-    let next = last + 1
     if isObserved { _ = probe.value(or: { consumer._withUnsafeGuaranteedRef { $0.probe.makeProbe(key) } }) }
-    additions.withLock { additions in
-      additions.observed.change(to: isObserved, at: next)
-      additions.generation = next
-    }
-    // Releasing: pairs with `generation`.
-    registered.store(next, ordering: .releasing)
+    begin(after: last) { $0.observed.change(to: isObserved, at: last + 1) }
   }
 
   /// Raises the generation, by which events that are dispatched from now on can be told from earlier ones. Under the
   /// registry's lock.
-  func raise() {
+  func raise() { begin(after: generation) { _ in } }
+
+  /// Makes `last + 1` the generation, after what comes with it was put among the additions.
+  private func begin(after last: UInt32, _ change: (inout Additions) -> Void) {
     require(
-      generation < Self.lastGeneration,
-      "A sticky event type can have 2,147,483,646 registrations on one thread, and it has had them: make a new thread.")
-    let next = generation + 1
-    additions.withLock { $0.generation = next }
+      last < Self.lastGeneration,
+      """
+      An event type can have 2,147,483,646 registrations on one thread or shared pool, those for the same sticky events \
+      elsewhere and its observations included, and this one has had them: make a new one.
+      """)
+    additions.withLock { additions in
+      change(&additions)
+      additions.generation = last + 1
+    }
     // Releasing: pairs with `generation`.
-    registered.store(next, ordering: .releasing)
+    registered.store(last + 1, ordering: .releasing)
   }
 
   /// Ends a handler of this receiver. True for the first call. Any thread.
@@ -307,7 +294,7 @@ final class Receiver: @unchecked Sendable {
       consumer._withUnsafeGuaranteedRef { consumer in
         // In a shared pool nothing is promised to a thread.
         let isBalanced = isConflated && consumer.hooks.shared == nil
-        let superseded = isBalanced ? consumer.mailbox.supersededCount : nil
+        let superseded = isBalanced ? consumer.mailbox.supersededByTaken : nil
         if member.didHandle(isPromised: isPromised, superseded: superseded) {
           // That was the last event that a retired thread was promised.
           consumer.close(whenEmpty: true)

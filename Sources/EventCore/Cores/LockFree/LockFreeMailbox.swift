@@ -100,6 +100,7 @@
     }
 
     var supersededCount: UInt64 { statistics.superseded }
+    var supersededByTaken: UInt64 { evc_mailbox_superseded_by_taken(mailbox) }
 
     private func add(
       _ receiver: Receiver,
