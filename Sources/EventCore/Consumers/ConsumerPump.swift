@@ -77,7 +77,7 @@ final class ConsumerPump: @unchecked Sendable {
   /// Delivers a batch, on any thread. False if no job was due.
   @discardableResult
   func perform() -> Bool {
-    guard claimJob() else { return false }
+    guard claim(isForJob: true) == .scheduled else { return false }
     guard let consumer else {
       // The consumer was released before this job came.
       didEnd()
@@ -185,11 +185,14 @@ final class ConsumerPump: @unchecked Sendable {
   var isRunning: Bool { state.load(ordering: .relaxed) == .running }
   var hasEnded: Bool { state.load(ordering: .acquiring) == .ended }
 
-  /// Makes the calling thread the one that drives, and returns the state before. Nil if another drives already.
-  private func claim() -> State? {
+  /// Makes the calling thread the one that drives, and returns the state before. Nil if another drives already, or if it
+  /// comes for a job and none is due.
+  private func claim(isForJob: Bool = false) -> State? {
     while true {
       let found = state.load(ordering: .relaxed)
       switch found {
+      case .idle where isForJob:
+        return nil
       case .idle, .scheduled:
         if exchange(found, .running) { return found }
       case .borrowed:
@@ -199,19 +202,6 @@ final class ConsumerPump: @unchecked Sendable {
         return nil
       case .ended:
         return found
-      }
-    }
-  }
-
-  private func claimJob() -> Bool {
-    while true {
-      switch state.load(ordering: .relaxed) {
-      case .scheduled:
-        if exchange(.scheduled, .running) { return true }
-      case .borrowed:
-        if exchange(.borrowed, .missed) { return false }
-      case .idle, .running, .rewoken, .missed, .ended:
-        return false
       }
     }
   }

@@ -219,19 +219,18 @@ final class HandlerRegistry: @unchecked Sendable {
   ) -> Receiver {
     let type = consumer.basis.carrier.map { type.carrying($0, into: consumer.hooks.taken) } ?? type
     routes.expect(type.key, drop: type.drop)
-    guard conflation.isConflated else {
-      let receiver = Receiver(type, consumer: consumer, conflation)
+    let receiver: Receiver
+    if conflation.isConflated {
+      let route = PoolRoute.freeForConflated(type.key, but: state.conflated.values.lazy.map(\.route))
+      receiver = Receiver(type, consumer: consumer, conflation, ordinal: route.ordinal)
+      receiver.subscription = consumer.mailbox.addLatestSubscription(receiver)
+      state.conflated[ObjectIdentifier(receiver)] = receiver
+    } else {
+      receiver = Receiver(type, consumer: consumer, conflation)
       receiver.subscription = consumer.mailbox.addSubscription(receiver)
-      names.set(receiver.subscription, consumer.probe.label)
       state.receivers[type.key] = receiver
-      if state.isObserved { observe(receiver, state) }
-      return receiver
     }
-    let route = PoolRoute.freeForConflated(type.key, but: state.conflated.values.lazy.map(\.route))
-    let receiver = Receiver(type, consumer: consumer, conflation, ordinal: route.ordinal)
-    receiver.subscription = consumer.mailbox.addLatestSubscription(receiver)
     names.set(receiver.subscription, consumer.probe.label)
-    state.conflated[ObjectIdentifier(receiver)] = receiver
     if state.isObserved { observe(receiver, state) }
     return receiver
   }

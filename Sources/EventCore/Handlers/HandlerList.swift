@@ -29,11 +29,6 @@ struct HandlerList: ~Copyable {
   /// Whether there are handlers, and neither gaps nor handlers that judge.
   var isUniform: Bool { gaps == 0 && judging == 0 && count > 0 }
 
-  /// Whether a handler needs the time of the dispatch.
-  var isTimed: Bool {
-    (0..<count).contains { first[$0].handler?._withUnsafeGuaranteedRef { $0.state.isTimed } == true }
-  }
-
   init() {
     first = .allocate(capacity: 1)
   }

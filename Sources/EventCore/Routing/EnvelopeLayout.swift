@@ -5,7 +5,6 @@
 /// for its records. Sources/CEventCore/memory/slot.h has the table; EnvelopeLayoutTests compares the two.
 @usableFromInline
 enum EnvelopeLayout {
-  @inlinable static var size: Int { 64 }
   @inlinable static var next: Int { 0 }
   @inlinable static var subscription: Int { 8 }
   @inlinable static var time: Int { 16 }

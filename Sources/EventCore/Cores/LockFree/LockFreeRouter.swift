@@ -29,13 +29,10 @@
     }
 
     func beginOne(key: UInt, lane: UInt8, size: Int, alignment: Int) -> UnsafeMutableRawPointer? {
-      evc_dispatch_begin_one(
-        router, UInt64(key), evc_lane(rawValue: evc_lane.RawValue(lane)), size, alignment)
+      evc_dispatch_begin_one(router, UInt64(key), evc_lane(rawValue: evc_lane.RawValue(lane)), size, alignment)
     }
 
-    func commitOne(_ payload: UnsafeMutableRawPointer) -> Int {
-      Int(evc_dispatch_commit_one(payload))
-    }
+    func commitOne(_ payload: UnsafeMutableRawPointer) -> Int { Int(evc_dispatch_commit_one(payload)) }
 
     func begin(
       key: UInt, lane: UInt8, size: Int, alignment: Int, events: Int, _ state: inout DispatchState
@@ -45,9 +42,7 @@
           router, UInt64(key), evc_lane(rawValue: evc_lane.RawValue(lane)), size, alignment,
           UInt32(truncatingIfNeeded: events), $0)
       }
-      if status != EVC_OK {
-        requireCore(status, "dispatch an event")
-      }
+      requireCore(status, "dispatch an event")
     }
 
     func beginBatch(
@@ -58,9 +53,7 @@
           router, UInt64(key), evc_lane(rawValue: evc_lane.RawValue(lane)), size, alignment,
           UInt32(truncatingIfNeeded: events), $0)
       }
-      if status != EVC_OK {
-        requireCore(status, "dispatch events")
-      }
+      requireCore(status, "dispatch events")
     }
 
     func skip(_ subscription: Subscription, size: Int, _ state: inout DispatchState) {
@@ -101,11 +94,8 @@
     }
 
     func unsubscribe(_ key: UInt, _ subscription: Subscription) {
-      let status = evc_router_unsubscribe(
-        router, UInt64(key), OpaquePointer(subscription.pointer))
-      if status != EVC_NOT_FOUND {
-        requireCore(status, "unsubscribe from an event type")
-      }
+      let status = evc_router_unsubscribe(router, UInt64(key), OpaquePointer(subscription.pointer))
+      if status != EVC_NOT_FOUND { requireCore(status, "unsubscribe from an event type") }
     }
 
     func observe(by instruments: Instruments?) {
