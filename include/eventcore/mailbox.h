@@ -252,12 +252,10 @@ EVC_API void evc_latest_subscription_release(struct evc_subscription *subscripti
 EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription);
 
 /**
- * Returns how many events of all latest-only and conflated subscriptions that a mailbox has had were superseded by
- * events that were taken since: `superseded` of evc_mailbox_read_statistics, without what those that wait have
- * superseded. A receiver of a balancer that looks after each event whether all that it was promised is done or
- * superseded needs no more. Threads: the consumer's. Progress: wait-free, O(1).
+ * Returns the same of all such subscriptions that a mailbox ever had: `superseded` of evc_mailbox_read_statistics alone,
+ * which also looks at the lanes of each key. Threads: any that holds a reference. Progress: O(keys), blocking (a mutex).
  */
-EVC_API uint64_t evc_mailbox_superseded_by_taken(struct evc_mailbox *mailbox);
+EVC_API uint64_t evc_mailbox_superseded(struct evc_mailbox *mailbox);
 
 /**
  * Posts a chain. Its envelopes become visible to the consumer in the order of the chain; within a lane no

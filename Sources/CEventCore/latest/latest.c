@@ -30,6 +30,7 @@ static void unref(struct evc_latest *latest)
 	*latest->link = latest->next;
 	if (latest->next != NULL)
 		latest->next->link = latest->link;
+	list->superseded += evc_latest_superseded(latest);
 	list->refused += atomic_load_explicit(&latest->refused, memory_order_relaxed);
 	pthread_mutex_unlock(&list->mutex);
 	/* Before `finalize`, after which the functions of the conflation may have no context. */
@@ -299,11 +300,9 @@ static struct evc_envelope *take(struct evc_latest *latest, struct evc_cell *cel
 	superseded = evc_latest_count_in(slot);
 	if (atomic_load_explicit(&cell->superseded, memory_order_relaxed) != 0)
 		superseded += atomic_exchange_explicit(&cell->superseded, 0, memory_order_relaxed);
-	if (superseded > 0) {
-		/* Release, pairs with evc_latest_superseded and, below, evc_latest_read: the two exchanges above. */
+	if (superseded > 0)
+		/* Release, pairs with evc_latest_superseded: the two exchanges above. */
 		atomic_fetch_add_explicit(&latest->superseded, superseded, memory_order_release);
-		atomic_fetch_add_explicit(&latest->list->superseded, superseded, memory_order_release);
-	}
 	return envelope_in(slot);
 }
 

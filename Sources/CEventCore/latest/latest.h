@@ -120,12 +120,11 @@ struct evc_mailbox_kind {
 
 /* The latest-only subscriptions of a mailbox, made with the first of them. */
 struct evc_latest_list {
-	/* How many were superseded, without what the cells count, of all that there ever were. Written by takers. */
-	_Atomic uint64_t superseded;
 	/* Guards the rest. Innermost in the lock order. */
 	pthread_mutex_t mutex;
 	struct evc_latest *first;
-	/* The refused events of those that have ended. */
+	/* The superseded and the refused events of those that have ended. */
+	uint64_t superseded;
 	uint64_t refused;
 };
 
@@ -188,16 +187,13 @@ bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
 /* latest_figures.c: how many of one subscription were superseded. */
 uint64_t evc_latest_superseded(struct evc_latest *latest);
 
-/* latest_figures.c: how many of all were superseded by events that were taken since. The taker, in O(1). */
-uint64_t evc_latest_superseded_by_taken(struct evc_subscription_list *subscriptions);
-
 /* The figures of all latest-only and conflated subscriptions that a mailbox ever had. */
 struct evc_latest_figures {
 	uint64_t superseded;
 	uint64_t refused;
 };
 
-/* Reads the figures, in O(keys). Any thread. */
+/* Reads the figures. Any thread. */
 struct evc_latest_figures evc_latest_read(struct evc_subscription_list *subscriptions);
 
 /* `list` is empty, or NULL. */

@@ -22,33 +22,16 @@ static struct evc_cell *first_cell(struct evc_latest *latest)
  * looked for the other way round: while it moves it may be missing, but is not counted twice, or a pool's thread would
  * end too early (claim 3).
  */
-static uint64_t waiting(struct evc_latest *latest)
+uint64_t evc_latest_superseded(struct evc_latest *latest)
 {
-	uint64_t sum = 0;
+	/* Acquire, both, pairs with `take` and `carry`: what has come here has left the place before. */
+	uint64_t sum = atomic_load_explicit(&latest->superseded, memory_order_acquire);
 
 	for (struct evc_cell *cell = first_cell(latest); cell != NULL; cell = cell->before) {
-		/* Acquire, pairs with `carry`. */
 		sum += atomic_load_explicit(&cell->superseded, memory_order_acquire);
 		sum += evc_latest_count_in(atomic_load_explicit(&cell->slot, memory_order_relaxed));
 	}
 	return sum;
-}
-
-uint64_t evc_latest_superseded(struct evc_latest *latest)
-{
-	/* Acquire, pairs with `take`: what has come here has left the cell before. */
-	uint64_t sum = atomic_load_explicit(&latest->superseded, memory_order_acquire);
-
-	return sum + waiting(latest);
-}
-
-uint64_t evc_latest_superseded_by_taken(struct evc_subscription_list *subscriptions)
-{
-	/* Acquire, pairs with list_in. */
-	struct evc_latest_list *list = atomic_load_explicit(&subscriptions->latests, memory_order_acquire);
-
-	/* Relaxed: for the taker itself, who has written it. */
-	return list != NULL ? atomic_load_explicit(&list->superseded, memory_order_relaxed) : 0;
 }
 
 uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription)
@@ -64,12 +47,11 @@ struct evc_latest_figures evc_latest_read(struct evc_subscription_list *subscrip
 
 	if (list == NULL)
 		return figures;
-	/* Acquire, as in evc_latest_superseded. */
-	figures.superseded = atomic_load_explicit(&list->superseded, memory_order_acquire);
 	pthread_mutex_lock(&list->mutex);
+	figures.superseded = list->superseded;
 	figures.refused = list->refused;
 	for (struct evc_latest *latest = list->first; latest != NULL; latest = latest->next) {
-		figures.superseded += waiting(latest);
+		figures.superseded += evc_latest_superseded(latest);
 		figures.refused += atomic_load_explicit(&latest->refused, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&list->mutex);

@@ -283,8 +283,8 @@ void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox
 	evc_bound_read(mailbox->bound, depths, out);
 }
 
-uint64_t evc_mailbox_superseded_by_taken(struct evc_mailbox *mailbox)
+uint64_t evc_mailbox_superseded(struct evc_mailbox *mailbox)
 {
-	return evc_latest_superseded_by_taken(&mailbox->subscriptions);
+	return evc_latest_read(&mailbox->subscriptions).superseded;
 }
 #endif

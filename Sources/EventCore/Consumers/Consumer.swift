@@ -253,7 +253,7 @@ final class Consumer: @unchecked Sendable {
     }
     if let member = hooks.member {
       // In a shared pool nothing is promised to a thread.
-      if hooks.shared == nil { member.load.setSuperseded(mailbox.supersededByTaken) }
+      if hooks.shared == nil { member.load.setSuperseded(mailbox.supersededCount) }
       if member.load.isFinished { close(whenEmpty: true) }
     }
   }

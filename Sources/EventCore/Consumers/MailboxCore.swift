@@ -19,8 +19,6 @@ protocol MailboxCore: AnyObject, Sendable {
   /// Superseded events of one conflated subscription, and of all that there ever were.
   func supersededCount(of subscription: Subscription) -> UInt64
   var supersededCount: UInt64 { get }
-  /// Of all, at least those that were superseded by an event that was taken since. In O(1); the consumer's thread.
-  var supersededByTaken: UInt64 { get }
 
   /// Delivers until the mailbox closes. The consumer's thread.
   func run(_ consumer: Consumer)

@@ -294,7 +294,7 @@ final class Receiver: @unchecked Sendable {
       consumer._withUnsafeGuaranteedRef { consumer in
         // In a shared pool nothing is promised to a thread.
         let isBalanced = isConflated && consumer.hooks.shared == nil
-        let superseded = isBalanced ? consumer.mailbox.supersededByTaken : nil
+        let superseded = isBalanced ? consumer.mailbox.supersededCount : nil
         if member.didHandle(isPromised: isPromised, superseded: superseded) {
           // That was the last event that a retired thread was promised.
           consumer.close(whenEmpty: true)

@@ -99,8 +99,7 @@
       evc_latest_subscription_superseded(OpaquePointer(subscription.pointer))
     }
 
-    var supersededCount: UInt64 { statistics.superseded }
-    var supersededByTaken: UInt64 { evc_mailbox_superseded_by_taken(mailbox) }
+    var supersededCount: UInt64 { evc_mailbox_superseded(mailbox) }
 
     private func add(
       _ receiver: Receiver,

@@ -54,7 +54,6 @@ extension LockingInboxOwner {
   }
 
   var supersededCount: UInt64 { inbox.withLock { inbox.superseded } }
-  var supersededByTaken: UInt64 { supersededCount }
   func supersededCount(of subscription: Subscription) -> UInt64 {
     inbox.withLock { inbox.subscriptions[subscription.pointer]?.latest?.superseded ?? 0 }
   }
