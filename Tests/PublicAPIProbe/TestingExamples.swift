@@ -14,15 +14,15 @@ struct TestingExamples {
   }
   struct PointsQuery: Eventable { var player: String }
 
-  @Test func theRefereeAnswers() async throws {
+  @Test func theScorekeeperAnswers() async throws {
     let world = EventCentral(deterministic: 1)
-    let referee = EventWorker(on: world, state: [String: Int]()) { on in
+    let scorekeeper = EventWorker(on: world, state: [String: Int]()) { on in
       on(Hit.self) { points, hit in points[hit.player, default: 0] += hit.points }
       on.answer(PointsQuery.self) { points, query in points[query.player, default: 0] }
     }
     Hit(player: "Ann", points: 10).queue(on: world)
     let points: Int = try await world.answer(to: PointsQuery(player: "Ann"), within: .seconds(1))
     #expect(points == 10)
-    #expect(await referee.thread.drain())
+    #expect(await scorekeeper.thread.drain())
   }
 }
