@@ -172,6 +172,8 @@
       clerk.began.pass()
       clerk.gate.open()
       #expect(await pool.drain())
+      // The last worker lets go of the mailbox a moment after its end.
+      #expect(await yieldUntil { world.statistics.receivers.allSatisfy(\.hasEnded) })
       let ended = world.statistics.receivers.first { $0.name == "clerks" }
       #expect(try #require(ended).hasEnded && ended?.mailbox.refused == 2 && ended?.mailbox.accepted == 2)
     }

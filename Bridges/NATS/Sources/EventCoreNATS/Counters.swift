@@ -55,7 +55,7 @@ final class Counters: Sendable {
   let overrun = Atomic<Int>(0)
   let givenBack = Atomic<Int>(0)
 
-  func counts(_ outbox: EventMailboxStatistics, overrun others: Int) -> NATSBridge.Counts {
+  func counts(_ outbox: EventMailboxStatistics, overrun: Int) -> NATSBridge.Counts {
     func read(_ counter: borrowing Atomic<Int>) -> Int { counter.load(ordering: .relaxed) }
     var counts = NATSBridge.Counts(outbox: outbox)
     counts.sent = read(sent)
@@ -70,7 +70,7 @@ final class Counters: Sendable {
     counts.malformed = read(malformed)
     counts.tooLong = read(tooLong)
     counts.undecodable = read(undecodable)
-    counts.overrun = read(overrun) + others
+    counts.overrun = overrun
     counts.givenBack = read(givenBack)
     return counts
   }

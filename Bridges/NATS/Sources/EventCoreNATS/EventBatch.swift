@@ -134,13 +134,19 @@ extension Link {
 
 /// Sends a message of some events when there is a connection, and counts them. On the bridge's thread.
 ///
-/// - Parameter tooLarge: Is called if the server does not take so long a message, which is not counted here.
+/// - Parameters:
+///   - stream: The one that is to store it, if any.
+///   - tooLarge: Is called if the server does not take so long a message, which is not counted here.
 /// - Returns: Whether the client has it.
 @discardableResult
 func transmit(
-  _ message: OpaquePointer, _ events: Int, _ link: Link, _ counters: Counters,
+  _ message: OpaquePointer, _ events: Int, _ link: Link, _ counters: Counters, into stream: String? = nil,
   by publish: (OpaquePointer, Link) -> natsStatus, or tooLarge: () -> Void
 ) -> Bool {
+  // A stream that is there says at once what it does not store. The client also fails while the connection breaks, of
+  // which the link hears a moment later: after a second of attempts it is something else.
+  let attemptsUntold = stream == nil ? 100 : 0
+  var (attempts, isTold) = (0, false)
   while link.awaitConnection() {
     let status = publish(message, link)
     switch status {
@@ -149,6 +155,19 @@ func transmit(
     case NATS_CONNECTION_CLOSED, NATS_DRAINING: counters.unsent.add(events)
     default:
       // The connection has broken, which the link is about to know; or the stream is not there again yet, or is full.
+      attempts += 1
+      // Once for each message, which is tried again and again. That the connection is gone is told by itself, and so is
+      // a server that takes no headers.
+      if !isTold, attempts > attemptsUntold, status != NATS_NO_SERVER_SUPPORT, link.isConnected {
+        isTold = true
+        let who = stream.map { "The stream \($0) has not stored" } ?? "The client of NATS has not taken"
+        link.report(
+          .fault(
+            """
+            \(who) an event, which waits, and all others of the bridge behind it: \
+            \(NATSBridgeError.text(of: status))\(NATSBridgeError.cause(of: status)).
+            """))
+      }
       link.awaitChange(within: .milliseconds(10))
       continue
     }

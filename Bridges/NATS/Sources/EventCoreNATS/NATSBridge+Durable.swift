@@ -68,7 +68,9 @@ extension NATSBridge {
     let publisher = StreamPublisher(link, stream)
     return publish { (event: E, priority, method, time) in
       let number = publisher.nextNumber()
-      outlet.send(event, under: E.subject, method, priority, time) { message, _ in publisher.store(message, number) }
+      outlet.send(event, under: E.subject, method, priority, time, into: stream) { message, _ in
+        publisher.store(message, number)
+      }
     }
   }
 
@@ -84,8 +86,8 @@ extension NATSBridge {
   /// delivers it again: handlers have to bear an event twice.
   ///
   /// The events of a batch (``publish(_:batch:)``) share one delivery: it is handled when the last copy of all is gone,
-  /// and what brings one of them again brings all. So a receiver that refuses what it has no place for needs room for a
-  /// batch: it would get the first events of it again and again.
+  /// and what brings one of them again brings all. A receiver may have less room than a batch has events: once it has
+  /// the first one, the others wait for room, up to ``DurableOptions/patience`` each, and what comes behind waits, too.
   ///
   /// A message that this bridge cannot read, such as one of a later form or longer than ``Options/longestMessage``, is
   /// counted, and not delivered again under this name, also not to a machine that could read it: it would come for
@@ -129,14 +131,27 @@ extension NATSBridge {
       }
     } or: { "use the stream \(stream) as \(name)" }
     let reader = Reader(E.self, self)
-    let bridge = (link, counters)
+    let bridge = (link: link, counters: counters)
     let inlet = Inlet { message in
       let delivery = NATSDelivery(message, bridge)
       var (isRead, isTaken) = (false, true)
       reader.readAll(message, takesOwn: true) { arrived, origin in
         var event = arrived
         event.delivery = delivery
-        let outcome = reader.dispatch(event, origin, of: message)
+        var end = ContinuousClock.Instant?.none
+        let outcome = reader.dispatch(event, origin, of: message) { outcome in
+          // Once receivers have the first events of a batch, the others wait here for room: if it came again as a
+          // whole, those that have less room would get the first ones for ever.
+          guard isRead, isTaken, outcome.refused > 0, !bridge.link.hasEnded else { return false }
+          let now = ContinuousClock.now
+          let last = end ?? now + options.patience.bounded
+          end = last
+          guard now < last else { return false }
+          // Not for another machine meanwhile.
+          delivery.extend()
+          bridge.link.awaitChange(within: options.delay)
+          return true
+        }
         isRead = true
         if outcome.accepted == 0 || outcome.refused > 0 || outcome.dropped > 0 { isTaken = false }
       }
@@ -242,11 +257,9 @@ private final class StreamPublisher: @unchecked Sendable {
   private let stream: String
   /// Tells the numbers of this publisher from those of all others.
   private let prefix = String(UInt64.random(in: .min ... .max), radix: 16)
-  // All three: the bridge's thread only.
+  // Both: the bridge's thread only.
   private var number = 0
   private var streams: OpaquePointer?
-  /// Whether it was told that the stream does not store the event that waits.
-  private var isTold = false
 
   init(_ link: Link, _ stream: String) {
     (self.link, self.stream) = (link, stream)
@@ -280,19 +293,6 @@ private final class StreamPublisher: @unchecked Sendable {
     }
     // The message, or its header, is longer than the stream takes: it would say so for ever.
     let isTooLarge = refusal == JSStreamMessageExceedsMaximumErr || refusal.rawValue == 10_097
-    if status == NATS_OK || isTooLarge { isTold = false } else { tell(status) }
     return isTooLarge ? NATS_MAX_PAYLOAD : status
-  }
-
-  /// Once for each event, which is tried again and again. That the connection is gone is told by itself.
-  private func tell(_ status: natsStatus) {
-    guard !isTold, link.isConnected else { return }
-    isTold = true
-    link.report(
-      .fault(
-        """
-        The stream \(stream) has not stored an event, which waits, and all others of the bridge behind it: \
-        \(NATSBridgeError.text(of: status))\(NATSBridgeError.cause(of: status)).
-        """))
   }
 }

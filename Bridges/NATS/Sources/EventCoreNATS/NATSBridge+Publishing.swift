@@ -82,14 +82,15 @@ final class Outlet<E: RemoteEvent>: Sendable {
   @discardableResult
   func send(
     _ event: E, under subject: String, replyTo reply: String? = nil, _ method: EventDispatchMethod,
-    _ priority: EventPriority, _ time: DispatchTime, by publish: (OpaquePointer, Link) -> natsStatus = Link.publish
+    _ priority: EventPriority, _ time: DispatchTime, into stream: String? = nil,
+    by publish: (OpaquePointer, Link) -> natsStatus = Link.publish
   ) -> Bool {
     batch.send()
     guard let body = try? coding.encode(event) else {
       counters.unencodable.increment()
       return false
     }
-    return send(body, under: subject, replyTo: reply, line(method, priority, time), by: publish)
+    return send(body, under: subject, replyTo: reply, line(method, priority, time), into: stream, by: publish)
   }
 
   /// - Parameter waiting: Returns how many events wait in the outbox. If those that wait are of a type that is not sent
@@ -113,7 +114,7 @@ final class Outlet<E: RemoteEvent>: Sendable {
 
   @discardableResult
   private func send(
-    _ body: Data, under subject: String, replyTo reply: String? = nil, _ line: String,
+    _ body: Data, under subject: String, replyTo reply: String? = nil, _ line: String, into stream: String? = nil,
     by publish: (OpaquePointer, Link) -> natsStatus
   ) -> Bool {
     let fields = central.carriedFields
@@ -122,7 +123,7 @@ final class Outlet<E: RemoteEvent>: Sendable {
       return false
     }
     defer { SpentMessages.shared.add(message) }
-    return transmit(message, 1, link, counters, by: publish) { counters.tooLarge.increment() }
+    return transmit(message, 1, link, counters, into: stream, by: publish) { counters.tooLarge.increment() }
   }
 
   private func line(_ method: EventDispatchMethod, _ priority: EventPriority, _ time: DispatchTime) -> String {
@@ -135,6 +136,9 @@ final class Outlet<E: RemoteEvent>: Sendable {
 /// numbers as well, and turn away for good whoever sends a longer one.
 let longestSubjects = 4000
 
+/// The most bytes of a body: more than any server takes, and the client counts body and header in 31 bits.
+private let longestBody = 1 << 30
+
 /// A message of the client's, which copies everything. Nil if it is too long for any server.
 ///
 /// - Parameter fields: Other headers: what the central carries.
@@ -143,7 +147,7 @@ func makeMessage(
   reply: String? = nil
 ) -> OpaquePointer? {
   let subjects = subject.utf8.count + (reply?.utf8.count ?? 0)
-  guard body.count <= Int(Int32.max), subjects <= longestSubjects else { return nil }
+  guard body.count <= longestBody, subjects <= longestSubjects else { return nil }
   var message: OpaquePointer?
   func make(_ reply: UnsafePointer<CChar>?) -> natsStatus {
     subject.withCString {

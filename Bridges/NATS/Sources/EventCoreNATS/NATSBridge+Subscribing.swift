@@ -154,11 +154,14 @@ final class Overrun: Sendable {
   private let isDraining = Atomic<Bool>(false)
   private let last = Atomic<Int>(0)
 
+  /// The last known number.
+  var count: Int { last.load(ordering: .relaxed) }
+
   /// The last known number once the subscription has ended, of which the client tells nothing.
   @discardableResult
   func count(of subscription: OpaquePointer) -> Int {
     var dropped: Int64 = 0
-    guard natsSubscription_GetDropped(subscription, &dropped) == NATS_OK else { return last.load(ordering: .relaxed) }
+    guard natsSubscription_GetDropped(subscription, &dropped) == NATS_OK else { return count }
     // Another thread may have stored a later number.
     return last.max(Int(dropped), ordering: .relaxed).newValue
   }
@@ -290,11 +293,17 @@ final class Reader<E: RemoteEvent>: Sendable {
     return nil
   }
 
+  /// - Parameter isAgain: Whether to dispatch it once more, asked with what became of it. The last time counts.
   @discardableResult
-  func dispatch(_ event: E, _ origin: RemoteOrigin, of message: OpaquePointer) -> EventDispatchOutcome {
+  func dispatch(
+    _ event: E, _ origin: RemoteOrigin, of message: OpaquePointer,
+    while isAgain: (EventDispatchOutcome) -> Bool = { _ in false }
+  ) -> EventDispatchOutcome {
     var outcome = EventDispatchOutcome()
     central.withCarriedFields(fields(of: message)) {
-      outcome = central.dispatchInward(event, by: origin.method, priority: origin.priority)
+      repeat {
+        outcome = central.dispatchInward(event, by: origin.method, priority: origin.priority)
+      } while isAgain(outcome)
     }
     if outcome.accepted > 0 { counters.dispatched.increment() } else { counters.unheard.increment() }
     return outcome

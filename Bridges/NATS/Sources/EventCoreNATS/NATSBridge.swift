@@ -117,7 +117,9 @@ public final class NATSBridge: Sendable {
 
   /// What became of the events so far.
   public var counts: Counts {
-    let overrun = registrations.withLock { $0.values.reduce(0) { $0 + $1.overrun } }
+    let overrun = registrations.withLock { registrations in
+      registrations.values.reduce(counters.overrun.load(ordering: .relaxed)) { $0 + $1.overrun }
+    }
     var counts = counters.counts(thread.mailboxStatistics, overrun: overrun)
     // Freed at its end, or skipped, since the callback that would have sent them had ended.
     let statistics = thread.statistics
@@ -217,8 +219,12 @@ public final class NATSBridge: Sendable {
   }
 
   func forget(_ registration: RemoteRegistration) {
-    let last = registrations.withLock { $0.removeValue(forKey: ObjectIdentifier(registration)) }
-    counters.overrun.wrappingAdd(last?.overrun ?? 0, ordering: .relaxed)
+    registrations.withLock { registrations in
+      // With the lock held, so that it counts once at any time.
+      if let last = registrations.removeValue(forKey: ObjectIdentifier(registration)) {
+        counters.overrun.add(last.overrun)
+      }
+    }
   }
 }
 

@@ -9,8 +9,8 @@ import Synchronization
 /// What a bridge does for one type of events, until it is removed or the bridge ends.
 public final class RemoteRegistration: Sendable {
   private enum Kind: @unchecked Sendable {
-    /// The client's subscription, of which this is the only reference, what it dropped, and where it goes in the end.
-    case inward(OpaquePointer, Overrun, Link)
+    /// The client's subscription, until it is removed, and what it dropped.
+    case inward(Locked<Subscription?>, Overrun)
     case local([@Sendable () -> Void])
   }
   private let kind: Kind
@@ -18,8 +18,7 @@ public final class RemoteRegistration: Sendable {
   private let bridge: WeakBridge
 
   init(inward subscription: OpaquePointer, overrun: Overrun, of bridge: NATSBridge) {
-    kind = .inward(subscription, overrun, bridge.link)
-    bridge.link.adopt(subscription)
+    kind = .inward(Locked(Subscription(subscription, bridge.link)), overrun)
     self.bridge = WeakBridge(bridge)
   }
 
@@ -27,10 +26,6 @@ public final class RemoteRegistration: Sendable {
   init(_ ends: [@Sendable () -> Void], of bridge: NATSBridge) {
     kind = .local(ends)
     self.bridge = WeakBridge(bridge)
-  }
-
-  deinit {
-    if case .inward(let subscription, _, let link) = kind { link.retire(subscription) }
   }
 
   /// Whether nobody has begun to end it, by ``remove()`` or with its bridge. Once it is false, that may still be at
@@ -48,7 +43,13 @@ public final class RemoteRegistration: Sendable {
     // First: of a subscription that has ended the client tells nothing.
     bridge.object?.forget(self)
     switch kind {
-    case .inward(let subscription, _, _): natsSubscription_Unsubscribe(subscription)
+    case .inward(let subscription, _):
+      // The last of those who use it gives it back: a registration that is kept does not keep its thread's stack.
+      let last = subscription.withLock { subscription in
+        defer { subscription = nil }
+        return subscription
+      }
+      _ = last?.use { pointer, _ in natsSubscription_Unsubscribe(pointer) }
     case .local(let ends): for end in ends { end() }
     }
     return true
@@ -56,19 +57,40 @@ public final class RemoteRegistration: Sendable {
 
   /// Asks the server for nothing more, and returns when what it has sent was dispatched, or the time is over.
   func drain(until deadline: Date) {
-    guard case .inward(let subscription, let overrun, let link) = kind, isActive else { return }
-    overrun.beginDrain(of: subscription, longest: natsConnection_GetMaxPayload(link.connection))
-    guard natsSubscription_DrainTimeout(subscription, deadline.milliseconds()) == NATS_OK else { return }
-    // Meanwhile as well: no message comes while a handler does not return, and others are dropped for it.
-    while natsSubscription_WaitForDrainCompletion(subscription, deadline.milliseconds(atMost: 100)) == NATS_TIMEOUT,
-      deadline > Date()
-    { overrun.count(of: subscription) }
+    guard case .inward(let subscription, let overrun) = kind else { return }
+    subscription.withLock { $0 }?.use { subscription, link in
+      overrun.beginDrain(of: subscription, longest: natsConnection_GetMaxPayload(link.connection))
+      guard natsSubscription_DrainTimeout(subscription, deadline.milliseconds()) == NATS_OK else { return }
+      // Meanwhile as well: no message comes while a handler does not return, and others are dropped for it.
+      while natsSubscription_WaitForDrainCompletion(subscription, deadline.milliseconds(atMost: 100)) == NATS_TIMEOUT,
+        deadline > Date()
+      { overrun.count(of: subscription) }
+    }
   }
 
   /// How many messages the client has dropped.
   var overrun: Int {
-    guard case .inward(let subscription, let overrun, _) = kind else { return 0 }
-    return overrun.count(of: subscription)
+    guard case .inward(let subscription, let overrun) = kind else { return 0 }
+    return subscription.withLock { $0 }?.use { pointer, _ in overrun.count(of: pointer) } ?? overrun.count
+  }
+}
+
+/// A subscription of the client's. The link gets it back when the last reference goes, of the registration and of those
+/// who use it at the moment.
+private final class Subscription: @unchecked Sendable {
+  // Neither changes; any thread may use what they point to.
+  private let pointer: OpaquePointer
+  private let link: Link
+
+  init(_ pointer: OpaquePointer, _ link: Link) {
+    (self.pointer, self.link) = (pointer, link)
+    link.adopt(pointer)
+  }
+
+  deinit { link.retire(pointer) }
+
+  func use<Result>(_ body: (OpaquePointer, Link) -> Result) -> Result {
+    withExtendedLifetime(self) { body(pointer, link) }
   }
 }
 

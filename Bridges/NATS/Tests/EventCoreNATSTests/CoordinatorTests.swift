@@ -369,6 +369,94 @@ private actor Machine {
     other.bridge.close()
   }
 
+  @Test("the server dies with an event, or with its answer: told as too late, and not doubled")
+  func serverDies() async throws {
+    let server = try ServerProcess()
+    let (asked, gate) = (Log<String>(), DispatchSemaphore(value: 0))
+    let plant = try await Machine(server) { event in
+      asked.append("\(event)")
+      if case Incident.leak = event { gate.wait() }
+      return .handled
+    }
+    try await plant.answer(as: "plant")
+    let hall = try await Machine(server)
+    let limit = Duration.milliseconds(2000)
+    try await hall.forward(to: "plant", within: limit)
+    func die() async throws {
+      server.stop()
+      #expect(await eventually { !hall.bridge.isConnected && !plant.bridge.isConnected })
+      try server.restart()
+      #expect(await eventually { hall.bridge.isConnected && plant.bridge.isConnected })
+      try await plant.bridge.settle()
+    }
+    await hall.emit(Incident.leak(pipe: "a"))
+    #expect(await asked.entries(atLeast: 1).count == 1)
+    server.freeze()
+    let before = plant.bridge.messagesOut
+    gate.signal()
+    #expect(await eventually { plant.bridge.messagesOut > before })
+    // Its client has written the answer, to a server that does not read it.
+    await #expect(throws: NATSBridgeError.self) { try await plant.bridge.settle(within: .milliseconds(50)) }
+    try await die()
+    #expect(await hall.log.entries(atLeast: 1) == ["leak(pipe: \"a\") \(EventWaitError.timedOut(limit))"])
+    server.freeze()
+    await hall.emit(Incident.smoke(1))
+    #expect(await eventually { hall.bridge.counts.sent == 2 })
+    await #expect(throws: NATSBridgeError.self) { try await hall.bridge.settle(within: .milliseconds(50)) }
+    try await die()
+    #expect(await hall.log.entries(atLeast: 2).last == "smoke(1) \(EventWaitError.timedOut(limit))")
+    await hall.emit(Incident.smoke(2))
+    #expect(await hall.log.entries(atLeast: 3).last == "smoke(2) handled")
+    #expect(asked.entries == ["leak(pipe: \"a\")", "smoke(2)"])
+    hall.bridge.close()
+    plant.bridge.close()
+  }
+
+  @Test("while the server is away an event waits in the outbox, and is answered within the limit")
+  func waits() async throws {
+    let server = try ServerProcess()
+    let plant = try await Machine(server) { _ in .handled }
+    try await plant.answer(as: "plant")
+    let hall = try await Machine(server)
+    try await hall.forward(to: "plant")
+    // Until the plant is there again, or else the event would come to nobody.
+    await Held.hold(hall.bridge)
+    server.stop()
+    #expect(await eventually { !hall.bridge.isConnected && !plant.bridge.isConnected })
+    await hall.emit(Incident.smoke(1))
+    try server.restart()
+    #expect(await eventually { hall.bridge.isConnected && plant.bridge.isConnected })
+    try await plant.bridge.settle()
+    Held.gate.signal()
+    #expect(await hall.log.entries(atLeast: 1) == ["smoke(1) handled"])
+    hall.bridge.close()
+    plant.bridge.close()
+  }
+
+  @Test("an event whose subject the server forbids is told as too late, and as a fault")
+  func forbidden() async throws {
+    let server = try ServerProcess(
+      configuration: """
+        authorization { users: [ { user: a, password: b, permissions: { publish: { deny: "plant.>" } } } ] }
+        no_auth_user: a
+        """)
+    let world = EventCentral()
+    let faults = Log<String>()
+    NATSStatus.addListener(
+      nil, { status in if case .fault(let text) = status.change { faults.append(text) } },
+      executeOn: .listenerThread, on: world)
+    let plant = try await Machine(server) { _ in .handled }
+    try await plant.answer(as: "plant")
+    let hall = try await Machine(server, on: world)
+    let limit = Duration.milliseconds(300)
+    try await hall.forward(to: "plant", within: limit)
+    await hall.emit(Incident.smoke(1))
+    #expect(await hall.log.entries(atLeast: 1) == ["smoke(1) \(EventWaitError.timedOut(limit))"])
+    #expect(await faults.entries(atLeast: 1).count == 1)
+    hall.bridge.close()
+    plant.bridge.close()
+  }
+
   @Test("over three machines the last one's answer comes back, and what the middle one has met")
   func chain() async throws {
     let server = try ServerProcess()

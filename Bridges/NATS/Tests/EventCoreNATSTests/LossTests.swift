@@ -577,8 +577,8 @@ struct Order: DurableEvent, Equatable {
     await other.drain()
   }
 
-  @Test("a receiver that is too slow: the client drops, and both counts and status tell")
-  func overrun() async throws {
+  @Test("a receiver that is too slow: the client drops, and both counts and status tell", arguments: [nil, "workers"])
+  func overrun(group: String?) async throws {
     let server = try ServerProcess()
     let (here, there) = (EventCentral(), EventCentral())
     let sender = try await NATSBridge.to(server, on: here)
@@ -599,7 +599,11 @@ struct Order: DurableEvent, Equatable {
       gate.wait()
       log.append(event.number)
     }
-    try receiver.subscribe(Reading.self)
+    if let group {
+      try receiver.subscribe(Reading.self, group: group)
+    } else {
+      try receiver.subscribe(Reading.self)
+    }
     try await receiver.settle()
     sender.publish(Reading.self)
     for number in 0..<1000 { Reading(number: number).queue(on: here) }

@@ -44,6 +44,13 @@ private struct Versioned: RemoteEvent {
     line.withCString { #expect(MessageHeader(line: $0) == nil) }
   }
 
+  @Test("a body that is longer than any server takes makes no message")
+  func longestBody() {
+    // Nobody reads it.
+    let bytes = UnsafeRawBufferPointer(start: UnsafeRawPointer(bitPattern: 4096), count: Int(Int32.max) - 10)
+    #expect(makeMessage("tests.long", "queue", bytes, [:]) == nil)
+  }
+
   @Test("a server that takes no headers: the error says so, and of a bridge that has waited for it the status")
   func noHeaders() async throws {
     let server = try ServerProcess(configuration: "no_header_support: true")

@@ -80,6 +80,29 @@ import Testing
     await receiver.drain()
   }
 
+  @Test("an event that the client does not take while the connection is there waits, which is told once")
+  func notTaken() async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let log = Log<NATSStatus.Change>()
+    NATSStatus.addListener(nil, { status in log.append(status.change) }, executeOn: .listenerThread, on: world)
+    let sender = try await NATSBridge.to(server, on: world)
+    let outlet = Outlet(Reading.self, sender)
+    let isSent = await blocking {
+      var attempts = 0
+      // Some of those of a connection that is about to break are not told.
+      return outlet.send(Reading(number: 1), under: Reading.subject, .queue, .normal, world.now) { _, _ in
+        attempts += 1
+        return attempts <= 150 ? NATS_NO_MEMORY : NATS_OK
+      }
+    }
+    #expect(isSent && sender.counts.sent == 1)
+    sender.close()
+    #expect(await eventually { log.entries.last == .closed })
+    let faults = log.entries.compactMap { if case .fault(let text) = $0 { text } else { nil } }
+    #expect(faults.count == 1 && faults.first?.contains("client of NATS has not taken") == true, "\(faults)")
+  }
+
   // MARK: What a drain says
 
   @Test("a drain during which the server dies with what it was sent is not true", arguments: cores)

@@ -189,5 +189,6 @@ import Testing
     #expect(await faults.entries(atLeast: 2).count == 2)
     #expect(bridge.isConnected)
     #expect(await bridge.drain())
+    #expect(bridge.counts.sent == 1 && bridge.counts.unsent == 0)
   }
 }

@@ -45,4 +45,20 @@ private var addressSpace: Int {
     #expect(await eventually { log.entries.last == 2 })
     await receiver.drain()
   }
+
+  @Test("a registration that was removed and is kept does not keep its subscription")
+  func kept() async throws {
+    let server = try ServerProcess()
+    let receiver = try await NATSBridge.to(server, on: EventCentral()) { $0.inbox = 1 }
+    let all = try (0..<100).map { _ in try receiver.subscribe(Reading.self) }
+    try await receiver.settle()
+    #expect(receiver.link.subscriptions.withLock { $0.known.count } == 100)
+    // They are given back by the last that uses them.
+    async let counted: Void = blocking { for _ in 0..<100 { _ = receiver.counts } }
+    for registration in all { #expect(registration.remove()) }
+    await counted
+    #expect(await eventually { receiver.link.subscriptions.withLock { $0.known.count } < Link.retiredTogether })
+    #expect(all.allSatisfy { !$0.isActive && !$0.remove() && $0.overrun == 0 })
+    #expect(await receiver.drain())
+  }
 }

@@ -177,6 +177,32 @@ import Testing
     #expect(log.count == 8)
   }
 
+  @Test("a receiver that has less room than a batch has events gets them one after the other, each once")
+  func batchLargerThanMailbox() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    try await bridge.makeStream("ORDERS", of: [Order.self])
+    let (log, gate) = (Log<String>(), DispatchSemaphore(value: 0))
+    let thread = EventThread(on: world, mailbox: .bounded(1, whenFull: .refuse))
+    thread.addEventCallback { (event: Order) in
+      log.append("\(event.number) \(event.delivery?.attempt ?? 0)")
+      gate.wait()
+    }
+    var options = NATSBridge.DurableOptions()
+    (options.patience, options.delay) = (.seconds(60), .milliseconds(5))
+    try await bridge.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    send((1...10).map { #"{"number": \#($0)}"# }, to: try RawClient(server))
+    for number in 1...10 {
+      #expect(await log.entries(atLeast: number) == (1...number).map { "\($0) 1" })
+      gate.signal()
+    }
+    await bridge.drain()
+    await thread.drain()
+    let counts = bridge.counts
+    #expect(log.count == 10 && counts.givenBack == 0 && counts.received == 10 && counts.dispatched == 10)
+  }
+
   // MARK: What a machine cannot read
 
   @Test("a message that one machine cannot read is not delivered again under that name, and under others it is")
