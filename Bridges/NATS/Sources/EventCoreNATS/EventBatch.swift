@@ -103,8 +103,8 @@ final class OpenBatch: @unchecked Sendable {
     open.kind = nil
     defer { open.body.removeAll(keepingCapacity: true) }
     events.store(0, ordering: .relaxed)
-    // Not nil: a batch is shorter than the longest message.
-    guard let message else { return }
+    // A batch is shorter than the longest message, but its subject may be longer than any server takes.
+    guard let message else { return counters.tooLarge.add(count) }
     defer { SpentMessages.shared.add(message) }
     natsMsgHeader_Set(message, EventBatch.key.bytes, String(count))
     transmit(message, count, link, counters, by: Link.publish) {
@@ -117,6 +117,7 @@ final class OpenBatch: @unchecked Sendable {
   private func sendEach(_ body: UnsafeRawBufferPointer, _ kind: Kind, _ line: String) {
     var rest = body
     while let event = EventBatch.takeFirst(&rest) {
+      // It was made with more events.
       guard let message = makeMessage(kind.subject, line, event, kind.fields) else { continue }
       defer { SpentMessages.shared.add(message) }
       transmit(message, 1, link, counters, by: Link.publish) { counters.tooLarge.increment() }

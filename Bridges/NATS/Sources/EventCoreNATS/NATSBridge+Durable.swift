@@ -12,7 +12,8 @@ extension NATSBridge {
     public var patience = Duration.seconds(30)
     /// How many events may be on their way or with handlers at one time, on all machines together; a batch is one.
     public var inFlight = 1000
-    /// How long the server keeps an event that nobody took here: there was no receiver, or one was full.
+    /// How long the server keeps an event that nobody took here: there was no receiver, or one was full. Events of a
+    /// batch whose first ones were taken are offered again here, as often.
     public var delay = Duration.milliseconds(200)
 
     public init() {}
@@ -149,7 +150,7 @@ extension NATSBridge {
           guard now < last else { return false }
           // Not for another machine meanwhile.
           delivery.extend()
-          bridge.link.awaitChange(within: options.delay)
+          bridge.link.awaitChange(within: min(options.delay, now.duration(to: last)))
           return true
         }
         isRead = true

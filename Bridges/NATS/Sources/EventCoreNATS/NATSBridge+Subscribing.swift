@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+// One file, though long: the way of a message from the client to its receivers, and what of it is counted.
+
 import CNATS
 @_spi(Bridge) import EventCore
 import Foundation

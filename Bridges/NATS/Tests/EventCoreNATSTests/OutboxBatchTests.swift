@@ -49,6 +49,20 @@ import Testing
     #expect(receiver.counts.received == 4999)
   }
 
+  @Test("events whose subject is longer than any server takes are counted, alone and in batches", arguments: [1, 64])
+  func longSubject(batch: Int) async throws {
+    struct Far: RemoteEvent {
+      static let subject = String(repeating: "far.", count: 1200) + "away"
+    }
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let sender = try await NATSBridge.to(server, on: world)
+    sender.publish(Far.self, batch: batch)
+    for _ in 0..<10 { Far().queue(on: world) }
+    #expect(await sender.drain())
+    #expect(sender.counts.tooLarge == 10 && sender.counts.sent == 0)
+  }
+
   @Test("of a batch that is longer than the longest message a bridge takes the events, but those that are longer")
   func longBatches() async throws {
     let server = try ServerProcess()

@@ -57,7 +57,10 @@ private var addressSpace: Int {
     async let counted: Void = blocking { for _ in 0..<100 { _ = receiver.counts } }
     for registration in all { #expect(registration.remove()) }
     await counted
-    #expect(await eventually { receiver.link.subscriptions.withLock { $0.known.count } < Link.retiredTogether })
+    #expect(
+      await eventually(within: .seconds(20)) {
+        receiver.link.subscriptions.withLock { $0.known.count } < Link.retiredTogether
+      })
     #expect(all.allSatisfy { !$0.isActive && !$0.remove() && $0.overrun == 0 })
     #expect(await receiver.drain())
   }

@@ -107,12 +107,14 @@ import Testing
     let sender = try await NATSBridge(.url(server.url, credentials: .user("a", password: "b")), on: world)
     try await sender.makeStream("ORDERS", of: [Order.self])
     try await sender.publish(Order.self, stream: "ORDERS")
+    sender.publish(Reading.self)
     Order(number: 1).queue(on: world)
+    Reading(number: 2).queue(on: world)
     // The client's word on the subject, and that on the event.
     let faults = await log.entries(atLeast: 2).compactMap { if case .fault(let text) = $0 { text } else { nil } }
     #expect(faults.count == 2 && faults.contains { $0.contains("ORDERS") }, "\(faults)")
     #expect(await !sender.drain(within: .milliseconds(100)))
-    #expect(sender.counts.unsent == 1 && sender.counts.sent == 0)
+    #expect(sender.counts.unsent == 2 && sender.counts.sent == 0)
   }
 
   // MARK: Batches in a stream

@@ -5,6 +5,7 @@ import CNATS
 import EventCore
 @testable import EventCoreNATS
 import Foundation
+import Testing
 
 let cores = EventCentral.Core.available
 
@@ -81,6 +82,30 @@ func eventually(within limit: Duration = .seconds(120), _ condition: () -> Bool)
     try? await Task.sleep(for: .milliseconds(1))
   }
   return true
+}
+
+/// Keeps the outbox waiting, until a test lets it go on.
+struct Held: RemoteEvent {
+  static let subject = "tests.held"
+  static let gate = DispatchSemaphore(value: 0)
+  private static let begun = Log<Void>()
+  var number = 0
+
+  private enum CodingKeys: CodingKey { case number }
+  func encode(to encoder: any Encoder) throws {
+    Self.begun.append(())
+    Self.gate.wait()
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(number, forKey: .number)
+  }
+
+  /// Returns when the outbox of a bridge waits.
+  static func hold(_ bridge: NATSBridge) async {
+    bridge.publish(Held.self)
+    let before = begun.count
+    #expect(Held().queue(on: bridge.central) == 1)
+    #expect(await begun.entries(atLeast: before + 1).count == before + 1)
+  }
 }
 
 extension NATSBridge {
