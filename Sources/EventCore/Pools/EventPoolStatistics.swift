@@ -29,7 +29,8 @@ public struct EventPoolThreadStatistics: Sendable, Equatable {
   public var waiting: Int
   /// How long the current handler has been running, to a few milliseconds; nil if none is running.
   public var runningFor: Duration?
-  /// Whether it is being retired: it gets no new events, and ends when it has handled those that wait.
+  /// Whether it is being retired: it gets no new events, and ends when it has handled those that wait. So is a thread that
+  /// somebody has cancelled, once the capacity is set.
   public var isRetiring: Bool
   /// What the thread has done so far.
   public var counts: EventThreadStatistics

@@ -136,7 +136,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     var ended: Set<Int> = []
     while let step = nextStep(but: ended) {
       switch step {
-      case .sweep: sweepEnded()
+      case .sweep: sweep()
       case .add(let index):
         let slot = makeSlot(index)
         if slot.thread.consumer.ended.isOpen { ended.insert(index) } else { admit(slot) }
@@ -151,14 +151,15 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       }
     }
     // `didEnd` found no slot for threads that ended before they were admitted.
-    sweepEnded()
+    sweep()
     // No thread of an idle pool wakes the ticker, although the scaler may want fewer threads.
     if let ticker, slots.active.count > scaler.restingCapacity {
       ticker.wake()
     }
   }
 
-  private func sweepEnded() {
+  /// Takes out the threads that have ended, and those that take no events.
+  private func sweep() {
     let present = slots
     for slot in present.active + present.retiring where slot.thread.consumer.ended.isOpen {
       didEnd(slot.member)

@@ -80,6 +80,7 @@ final class Throughput<C: Channel>: Trial {
       for _ in tallies { gate?.signal() }
       nanoseconds = window.nanoseconds(until: finish.wait())
     } else {
+      check(gate == nil, "\(name): several producers wait for the handlers, so that nobody would open their gate.")
       nanoseconds = sendTogether(each, supplies, counting)
     }
     for tally in tallies {

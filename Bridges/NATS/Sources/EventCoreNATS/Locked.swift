@@ -13,7 +13,8 @@ final class Locked<Value>: @unchecked Sendable {
     self.value = value
   }
 
-  /// `body` runs no user code, and takes no other lock.
+  /// `body` runs no user code. Of other locks it takes those of the client alone, which calls nobody under one; only that
+  /// of a bridge's registrations comes before others of this kind: of a registration, and of its link's subscriptions.
   func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
     lock.lock()
     defer { lock.unlock() }

@@ -89,6 +89,7 @@ extension NATSBridge {
   /// The events of a batch (``publish(_:batch:)``) share one delivery: it is handled when the last copy of all is gone,
   /// and what brings one of them again brings all. A receiver may have less room than a batch has events: once it has
   /// the first one, the others wait for room, up to ``DurableOptions/patience`` each, and what comes behind waits, too.
+  /// Another receiver that does take such an event gets it again each time that it is offered.
   ///
   /// A message that this bridge cannot read, such as one of a later form or longer than ``Options/longestMessage``, is
   /// counted, and not delivered again under this name, also not to a machine that could read it: it would come for

@@ -8,7 +8,7 @@ import Synchronization
 
 /// What a bridge does for one type of events, until it is removed or the bridge ends.
 public final class RemoteRegistration: Sendable {
-  private enum Kind: @unchecked Sendable {
+  private enum Kind: Sendable {
     /// The client's subscription, until it is removed, and what it dropped.
     case inward(Locked<Subscription?>, Overrun)
     case local([@Sendable () -> Void])

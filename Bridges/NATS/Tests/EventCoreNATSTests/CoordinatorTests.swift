@@ -328,17 +328,25 @@ private actor Machine {
     #expect(await hall.log.entries(atLeast: 5).contains("smoke(4) closed"))
   }
 
-  @Test("a partition that ends in time costs nothing; a parent that ends with the event is too late; a drain tells")
-  func breaks() async throws {
-    let server = try ServerProcess()
-    let gate = DispatchSemaphore(value: 0)
-    let asked = Log<String>()
+  /// A parent that logs what it is asked, and keeps a leak until the gate opens.
+  private func plant(
+    _ server: ServerProcess, _ asked: Log<String>, _ gate: DispatchSemaphore
+  ) async throws -> Machine {
     let plant = try await Machine(server) { event in
       asked.append("\(event)")
       if case Incident.leak = event { gate.wait() }
       return .handled
     }
     try await plant.answer(as: "plant")
+    return plant
+  }
+
+  @Test("a partition that ends in time costs nothing; a parent that ends with the event is too late; a drain tells")
+  func breaks() async throws {
+    let server = try ServerProcess()
+    let gate = DispatchSemaphore(value: 0)
+    let asked = Log<String>()
+    let plant = try await plant(server, asked, gate)
     let hall = try await Machine(server)
     try await hall.forward(to: "plant")
     server.freeze()
@@ -373,12 +381,7 @@ private actor Machine {
   func serverDies() async throws {
     let server = try ServerProcess()
     let (asked, gate) = (Log<String>(), DispatchSemaphore(value: 0))
-    let plant = try await Machine(server) { event in
-      asked.append("\(event)")
-      if case Incident.leak = event { gate.wait() }
-      return .handled
-    }
-    try await plant.answer(as: "plant")
+    let plant = try await plant(server, asked, gate)
     let hall = try await Machine(server)
     let limit = Duration.milliseconds(2000)
     try await hall.forward(to: "plant", within: limit)

@@ -84,7 +84,7 @@ func eventually(within limit: Duration = .seconds(120), _ condition: () -> Bool)
   return true
 }
 
-/// Keeps the outbox waiting, until a test lets it go on.
+/// Keeps the outbox waiting, until a test lets it go on. One gate for all, as these tests run one after the other.
 struct Held: RemoteEvent {
   static let subject = "tests.held"
   static let gate = DispatchSemaphore(value: 0)
