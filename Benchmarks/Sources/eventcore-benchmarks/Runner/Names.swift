@@ -95,6 +95,9 @@ enum Shape: String, CaseIterable {
     case .timersLate99: "ns late, p99"
     }
   }
+
+  /// Counts the allocations of the whole process instead of the time.
+  var countsAllocations: Bool { unit.hasPrefix("allocations") }
 }
 
 /// The subjects, by the names that the results file uses.
