@@ -88,8 +88,11 @@ import Testing
     let server = try ServerProcess(
       configuration: "max_payload: \(size)\nmax_pending: \(2 * size)\nwrite_deadline: \"60s\"")
     let world = EventCentral()
-    // One that waits as well: the server says nothing else while the message is on its way.
-    let bridge = try await NATSBridge.to(server, on: world) { $0.heartbeat = .seconds(60) }
+    // One that waits as well: the server says nothing else while the message is on its way. Its inbox takes both
+    // messages, since the second may arrive before the first is dispatched.
+    let bridge = try await NATSBridge.to(server, on: world) {
+      ($0.heartbeat, $0.inbox) = (.seconds(60), 2 * size >> 10)
+    }
     let log = Log<Int>()
     Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: world)
     try bridge.subscribe(Reading.self)
