@@ -88,7 +88,7 @@ def coverage(scenario):
 # The scenarios for a file; others execute its code too, but check something else.
 RELATED = {
     "parker": ["parker"], "reclaimer": ["reclaimer"], "latest": ["latest", "shared_latest"],
-    "latest_figures": ["latest_superseded", "latest_first", "latest_figures", "conflation_read"],
+    "latest_list": ["latest_superseded", "latest_first", "latest_figures", "conflation_read"],
     "shared_mailbox_close": ["shared_close", "shared_drop", "shared_latest_close"],
     "shared_mailbox_wake": ["shared_park", "shared_queue", "shared_take", "shared_retire", "shared_hold",
                             "shared_end", "shared_own"],

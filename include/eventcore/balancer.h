@@ -50,9 +50,10 @@ struct evc_load {
 EVC_API uint64_t evc_load_promised(const struct evc_load *load);
 
 /**
- * Returns how many promised envelopes the receiver's bounded mailbox has refused, dropped or displaced, so that they
- * are never handled. 0 for unbounded ones. Of a receiver that is a balancer itself, displaced events are not among
- * them: they count in the load that it gave the mailbox. Threads: any. Progress: wait-free.
+ * Returns how many promised envelopes are never handled, because the receiver's bounded mailbox has refused, dropped or
+ * displaced them, or because a newer one of a latest-only or conflated subscription has superseded them. Of a receiver
+ * that is a balancer itself, displaced and superseded events are not among them: they count in the load that it gave
+ * the subscription. Threads: any. Progress: wait-free.
  */
 EVC_API uint64_t evc_load_lost(const struct evc_load *load);
 
@@ -60,9 +61,9 @@ EVC_API uint64_t evc_load_lost(const struct evc_load *load);
  * Ends the promises: no balancer chooses this receiver any more, whichever snapshot it works on.
  *
  * @return how many envelopes were promised in all. Once the receiver has handled that many, without
- *         `evc_load_lost`, none is on its way any more, and it can close without losing an event. If its mailbox is
- *         bounded, call `evc_mailbox_interrupt` after this, and compare in `control` too: what is lost later calls
- *         that again. A bounded shared mailbox calls nobody: compare from time to time.
+ *         `evc_load_lost`, none is on its way any more, and it can close without losing an event. If something may be
+ *         lost, call `evc_mailbox_interrupt` after this, and compare in `control` too: what is lost later calls that
+ *         again. A shared mailbox calls nobody: compare from time to time.
  *
  * Threads: any, once for each load. Progress: wait-free.
  */

@@ -252,12 +252,6 @@ EVC_API void evc_latest_subscription_release(struct evc_subscription *subscripti
 EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription);
 
 /**
- * Returns the same of all such subscriptions that a mailbox ever had: `superseded` of evc_mailbox_read_statistics alone,
- * which also looks at the lanes of each key. Threads: any that holds a reference. Progress: O(keys), blocking (a mutex).
- */
-EVC_API uint64_t evc_mailbox_superseded(struct evc_mailbox *mailbox);
-
-/**
  * Posts a chain. Its envelopes become visible to the consumer in the order of the chain; within a lane no
  * other post comes between them. If the chain has several lanes, they become visible lane by lane, the most
  * urgent first.

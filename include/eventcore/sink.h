@@ -41,8 +41,8 @@ struct evc_sink {
 	enum evc_status (*try_accept)(struct evc_sink *sink, const struct evc_chain *chain);
 	/**
 	 * Has the consumer look at its `evc_load` soon: a balancer calls it when an event that it promised went for
-	 * nothing after the load was retired. Any thread calls it. A bounded mailbox calls its `control` then. NULL:
-	 * nobody is told.
+	 * nothing after the load was retired. Any thread calls it. A mailbox calls its `control` then. NULL: nobody is
+	 * told.
 	 */
 	void (*look_again)(struct evc_sink *sink);
 };

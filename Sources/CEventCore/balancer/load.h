@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 /*
  * The words of a load: how many envelopes were promised to a receiver, and in the highest bit that no more may
- * be; and how many of these were lost to the overflow policy of the receiver's mailbox.
+ * be; and how many of these were lost to the overflow policy of the receiver's mailbox, or to a newer event.
  *
  * Synchronization: a posting thread adds to the word before the post and reads the old value; a retiring
  * thread sets the bit and reads the old value. The modification order of this one atomic word decides:
@@ -13,8 +13,9 @@
  * two. A promise that is withdrawn because the receiver refuses the post leaves that figure too high; but a
  * receiver that refuses has closed already and needs no figure.
  *
- * A full mailbox refuses or drops events and goes on. Such a promise is not withdrawn, since the retiring thread may
- * have read its figure; it is lost, and the receiver has finished once it has handled the figure without what is lost:
+ * A full mailbox refuses or drops events and goes on, and a latest-only event ends when a newer one comes. Such a
+ * promise is not withdrawn, since the retiring thread may have read its figure; it is lost, and the receiver has
+ * finished once it has handled the figure without what is lost:
  *
  *   poster: evc_load_lose                      retiring thread, then receiver
  *   P1 add to `lost`                seq_cst    L1 set the bit, read the figure       seq_cst

@@ -20,19 +20,11 @@ static void ref(struct evc_latest *latest)
 /* The mailbox still exists: the caller holds it, or is its consumer, one of its workers, or its end. */
 static void unref(struct evc_latest *latest)
 {
-	struct evc_latest_list *list = latest->list;
-
 	/* Pairs with itself: everything that other holders did before the end. */
 	if (atomic_fetch_sub_explicit(&latest->references, 1, memory_order_acq_rel) != 1)
 		return;
 	/* All slots are empty and count nothing: an envelope in one has a token, which holds a reference. */
-	pthread_mutex_lock(&list->mutex);
-	*latest->link = latest->next;
-	if (latest->next != NULL)
-		latest->next->link = latest->link;
-	list->superseded += evc_latest_superseded(latest);
-	list->refused += atomic_load_explicit(&latest->refused, memory_order_relaxed);
-	pthread_mutex_unlock(&list->mutex);
+	evc_latest_list_remove(latest);
 	/* Before `finalize`, after which the functions of the conflation may have no context. */
 	evc_cells_close(&latest->cells);
 	if (latest->subscription.finalize != NULL)
@@ -62,6 +54,15 @@ static void release(struct evc_sink *sink)
 	mailbox->release(mailbox);
 }
 
+/* A shared mailbox has nobody who looks. */
+static void look_again(struct evc_sink *sink)
+{
+	struct evc_sink *mailbox = evc_container_of(sink, struct evc_latest, sink)->mailbox;
+
+	if (mailbox->look_again != NULL)
+		mailbox->look_again(mailbox);
+}
+
 void evc_latest_subscription_release(struct evc_subscription *subscription)
 {
 	if (subscription != NULL)
@@ -87,8 +88,8 @@ static uintptr_t carry(struct evc_cell *cell, uintptr_t old)
 	return old & ~EVC_LATEST_COUNT;
 }
 
-/* P1. Returns the superseded envelope, if any, which it counts by P1 itself or before, never after (claim 3). */
-static inline struct evc_envelope *put(struct evc_cell *cell, struct evc_envelope *newest, unsigned lane)
+/* P1. Returns the word of what is superseded, if any, which it counts by P1 itself or before, never after (claim 3). */
+static inline uintptr_t put(struct evc_cell *cell, struct evc_envelope *newest, unsigned lane)
 {
 	const uintptr_t word = (uintptr_t)newest << EVC_LATEST_HIGH_BITS | lane;
 	uintptr_t old = atomic_load_explicit(&cell->slot, memory_order_relaxed);
@@ -101,11 +102,18 @@ static inline struct evc_envelope *put(struct evc_cell *cell, struct evc_envelop
 		/* Releases the envelope, and acquires the one that is superseded. */
 	} while (!atomic_compare_exchange_weak_explicit(&cell->slot, &old, word | superseded, memory_order_seq_cst,
 							memory_order_relaxed));
-	return envelope_in(old);
+	return old;
+}
+
+/* Relaxed: a statistic. */
+static void count_idle(struct evc_latest *latest, unsigned lane, int32_t change)
+{
+	if (evc_unlikely(change != 0))
+		atomic_fetch_add_explicit(&latest->idle[lane], change, memory_order_relaxed);
 }
 
 /* The rest of P2, for a state that was not POSTED: posts a token, unless the one in the mailbox suffices. */
-static void post_token(struct evc_latest *latest, struct evc_cell *cell, unsigned lane,
+static bool post_token(struct evc_latest *latest, struct evc_cell *cell, unsigned lane,
 		       struct evc_thread_record *record)
 {
 	_Atomic uint64_t *state = &cell->state[lane];
@@ -115,7 +123,7 @@ static void post_token(struct evc_latest *latest, struct evc_cell *cell, unsigne
 
 	do {
 		if (evc_likely((seen & EVC_TOKEN_WHERE) == EVC_TOKEN_POSTED))
-			return;
+			return false;
 		number = (seen & ~(uint64_t)EVC_TOKEN_WHERE) + EVC_TOKEN_ONE;
 	} while (!atomic_compare_exchange_weak_explicit(state, &seen, number | EVC_TOKEN_CLAIMED,
 							memory_order_acquire, memory_order_acquire));
@@ -128,22 +136,16 @@ static void post_token(struct evc_latest *latest, struct evc_cell *cell, unsigne
 	latest->how->put(latest->mailbox, lane, token);
 	/* Release, pairs with P2 of others. Nothing if the claim was taken over, or the token was taken. */
 	seen = number | EVC_TOKEN_CLAIMED;
-	if (evc_unlikely(!atomic_compare_exchange_strong_explicit(state, &seen, number | EVC_TOKEN_POSTED,
-								  memory_order_release, memory_order_relaxed)))
-		/* Relaxed: a statistic. */
-		atomic_fetch_add_explicit(&latest->extra[lane], 1, memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(state, &seen, number | EVC_TOKEN_POSTED, memory_order_release,
+						memory_order_relaxed);
+	return true;
 }
 
-/* Ends a superseded envelope. This thread takes its slot next again, whichever segment it is from. */
-static inline void supersede(struct evc_envelope *envelope)
+/* Ends a superseded envelope whose slot holds its payload. This thread takes the slot next again, wherever it is from. */
+static inline void keep(struct evc_envelope *envelope, const struct evc_subscription *subscription)
 {
-	struct evc_subscription *subscription = envelope->subscription;
 	struct evc_thread_record *record;
 
-	if (evc_unlikely((envelope->flags & ~EVC_ENVELOPE_PROMISED) != 0)) {
-		evc_envelope_release(envelope, false);
-		return;
-	}
 	/* It may dispatch: the slot must not be free before it returns. It may also end the thread's record. */
 	if (subscription->drop != NULL)
 		subscription->drop(subscription->context, envelope->bytes);
@@ -154,18 +156,48 @@ static inline void supersede(struct evc_envelope *envelope)
 		evc_pool_give(envelope);
 }
 
+/* Ends a superseded envelope. */
+static inline void supersede(struct evc_envelope *envelope)
+{
+	/* It lives as long as the caller's post. */
+	struct evc_subscription *subscription = envelope->subscription;
+	const uint8_t flags = envelope->flags;
+
+	if (evc_likely((flags & ~EVC_ENVELOPE_PROMISED) == 0))
+		keep(envelope, subscription);
+	else
+		evc_envelope_release(envelope, false);
+	if (evc_unlikely(flags & EVC_ENVELOPE_PROMISED))
+		evc_subscription_lose(subscription);
+}
+
+/* P2, once it was loaded, after a P1 that has found `old`; and what both change of `idle`. */
+static __attribute__((noinline)) void finish_post(struct evc_latest *latest, struct evc_cell *cell, unsigned lane,
+						  uintptr_t old, bool suffices,
+						  struct evc_thread_record *record)
+{
+	const bool was_of_lane = old != 0 && (old & EVC_LATEST_LANE) == lane;
+	const int32_t tokens = !suffices && post_token(latest, cell, lane, record);
+
+	count_idle(latest, lane, tokens - !was_of_lane);
+	if (old != 0 && !was_of_lane)
+		count_idle(latest, (unsigned)(old & EVC_LATEST_LANE), 1);
+}
+
 /* P1 and P2. Returns the superseded envelope, if any. */
 static inline struct evc_envelope *post(struct evc_latest *latest, struct evc_cell *cell,
 					struct evc_envelope *newest, struct evc_thread_record *record)
 {
 	/* Read before P1. */
 	const unsigned lane = newest->lane;
-	struct evc_envelope *superseded = put(cell, newest, lane);
-
+	const uintptr_t old = put(cell, newest, lane);
 	/* P2; acquires the post of the token that is in the mailbox. */
-	if ((atomic_load_explicit(&cell->state[lane], memory_order_seq_cst) & EVC_TOKEN_WHERE) != EVC_TOKEN_POSTED)
-		post_token(latest, cell, lane, record);
-	return superseded;
+	const bool suffices = (atomic_load_explicit(&cell->state[lane], memory_order_seq_cst) & EVC_TOKEN_WHERE) ==
+			      EVC_TOKEN_POSTED;
+
+	if (evc_unlikely(!suffices || old == 0 || (old & EVC_LATEST_LANE) != lane))
+		finish_post(latest, cell, lane, old, suffices, record);
+	return envelope_in(old);
 }
 
 static enum evc_status refuse(struct evc_latest *latest, uint32_t events)
@@ -268,7 +300,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 /* Taking and dropping */
 
 /* K1, and gives the token's slot back. `cache` may be NULL. */
-static void give_token(struct evc_latest *latest, struct evc_envelope *token, struct evc_return_cache *cache)
+static void give_token(struct evc_envelope *token, struct evc_return_cache *cache)
 {
 	_Atomic uint64_t *state = &token->cell->state[token->lane];
 	uint64_t seen = atomic_load_explicit(state, memory_order_relaxed);
@@ -278,21 +310,18 @@ static void give_token(struct evc_latest *latest, struct evc_envelope *token, st
 	       !atomic_compare_exchange_weak_explicit(state, &seen, token->time | EVC_TOKEN_NONE,
 						      memory_order_seq_cst, memory_order_relaxed))
 		;
-	/* Then, or if its producer has still to find that it was taken. Relaxed: a statistic. */
-	if (evc_unlikely(seen != (token->time | EVC_TOKEN_POSTED)))
-		atomic_fetch_sub_explicit(&latest->extra[token->lane], 1, memory_order_relaxed);
 	evc_return_cache_give_any(cache, token);
 }
 
-/* K2. Takes the envelope, unless its lane comes after `lane`; counts what it superseded. */
-static struct evc_envelope *take(struct evc_latest *latest, struct evc_cell *cell, unsigned lane)
+/* K2. Takes the envelope, unless its lane comes after `last`; counts what it superseded. */
+static struct evc_envelope *take_event(struct evc_latest *latest, struct evc_cell *cell, unsigned last)
 {
 	/* Pairs with P1. */
 	uintptr_t slot = atomic_load_explicit(&cell->slot, memory_order_seq_cst);
 	uint64_t superseded;
 
 	do {
-		if (slot == 0 || (slot & EVC_LATEST_LANE) > lane)
+		if (slot == 0 || (slot & EVC_LATEST_LANE) > last)
 			return NULL;
 		/* Acquires the envelope. Relaxed on failure: that value is newer than what was loaded. */
 	} while (!atomic_compare_exchange_weak_explicit(&cell->slot, &slot, 0, memory_order_acquire,
@@ -306,15 +335,29 @@ static struct evc_envelope *take(struct evc_latest *latest, struct evc_cell *cel
 	return envelope_in(slot);
 }
 
-struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_return_cache *cache)
+/* K1 and K2 of a token, for an event whose lane does not come after `last`. */
+static struct evc_envelope *take(struct evc_envelope *token, unsigned last, struct evc_return_cache *cache)
 {
 	struct evc_latest *latest = evc_latest_of(token->subscription);
 	struct evc_cell *cell = token->cell;
-	unsigned lane = token->lane;
+	const unsigned lane = token->lane;
 	struct evc_envelope *envelope;
 
-	give_token(latest, token, cache);
-	envelope = take(latest, cell, lane);
+	give_token(token, cache);
+	envelope = take_event(latest, cell, last);
+	if (evc_likely(envelope != NULL && envelope->lane == lane))
+		return envelope;
+	count_idle(latest, lane, -1);
+	if (envelope != NULL)
+		count_idle(latest, envelope->lane, 1);
+	return envelope;
+}
+
+struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_return_cache *cache)
+{
+	struct evc_latest *latest = evc_latest_of(token->subscription);
+	struct evc_envelope *envelope = take(token, token->lane, cache);
+
 	if (evc_likely(envelope != NULL))
 		/* The envelope inherits the token's reference. */
 		envelope->flags |= EVC_ENVELOPE_HOLDS;
@@ -326,11 +369,8 @@ struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_retu
 bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
 {
 	struct evc_latest *latest = evc_latest_of(token->subscription);
-	struct evc_cell *cell = token->cell;
-	struct evc_envelope *envelope;
+	struct evc_envelope *envelope = take(token, EVC_LANE_COUNT, cache);
 
-	give_token(latest, token, cache);
-	envelope = take(latest, cell, EVC_LANE_COUNT);
 	if (envelope != NULL)
 		evc_envelope_end(envelope, false, cache);
 	unref(latest);
@@ -347,33 +387,6 @@ static bool is_complete(const struct evc_conflation *conflation)
 	       (conflation->let_go != NULL) == is_compared;
 }
 
-/* The list of a mailbox's latest-only subscriptions, made if there is none. NULL = out of memory. */
-static struct evc_latest_list *list_in(struct evc_subscription_list *subscriptions)
-{
-	/* Acquire, here and below, pairs with the exchange by which another thread has added it. */
-	struct evc_latest_list *list = atomic_load_explicit(&subscriptions->latests, memory_order_acquire), *made;
-
-	if (list != NULL)
-		return list;
-	made = evc_allocate(sizeof(*made), _Alignof(struct evc_latest_list));
-	if (made == NULL)
-		return NULL;
-	*made = (struct evc_latest_list){ .mutex = PTHREAD_MUTEX_INITIALIZER };
-	if (atomic_compare_exchange_strong_explicit(&subscriptions->latests, &list, made, memory_order_release,
-						    memory_order_acquire))
-		return made;
-	evc_latest_list_destroy(made);
-	return list;
-}
-
-void evc_latest_list_destroy(struct evc_latest_list *list)
-{
-	if (list == NULL)
-		return;
-	pthread_mutex_destroy(&list->mutex);
-	evc_deallocate(list, sizeof(*list), _Alignof(struct evc_latest_list));
-}
-
 enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *subscriptions,
 				  const struct evc_mailbox_kind *how, const struct evc_conflation *conflation,
 				  struct evc_subscription **out)
@@ -383,12 +396,12 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 
 	if (conflation != NULL && !is_complete(conflation))
 		return EVC_INVALID_ARGUMENT;
-	list = list_in(subscriptions);
+	list = evc_latest_list_in(subscriptions);
 	latest = list != NULL ? evc_allocate(sizeof(*latest), _Alignof(struct evc_latest)) : NULL;
 	if (latest == NULL)
 		return EVC_OUT_OF_MEMORY;
 	*latest = (struct evc_latest){
-		.sink = { accept, retain, release, false, how->needs, accept_one, NULL, NULL },
+		.sink = { accept, retain, release, false, how->needs, accept_one, NULL, look_again },
 		.subscription = *as,
 		.mailbox = as->sink,
 		.list = list,
@@ -401,13 +414,7 @@ enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_
 	}
 	latest->subscription.sink = &latest->sink;
 	latest->mailbox->retain(latest->mailbox);
-	pthread_mutex_lock(&list->mutex);
-	latest->next = list->first;
-	latest->link = &list->first;
-	if (latest->next != NULL)
-		latest->next->link = &latest->next;
-	list->first = latest;
-	pthread_mutex_unlock(&list->mutex);
+	evc_latest_list_add(latest);
 	*out = &latest->subscription;
 	return EVC_OK;
 }

@@ -54,7 +54,9 @@
  * supersedes is counted by its P1 itself, in the bits of the slot, or before P1: what is moved out of the bits when
  * they are full. Each P1 and K2 is a read-modify-write of the slot, so that the one that takes e acquires what came
  * before all of them, and it adds all of that to the subscription's figure. Once nothing waits, that figure alone is
- * complete. (The retired thread of a pool ends by means of it, and is not told again.)
+ * complete.
+ *
+ * A promised envelope that is superseded is lost to its load (balancer/load.h), in P4.
  *
  * Closing: when the mailbox drops a token, the dropping thread empties the slot (K1 and K2). A producer that has
  * passed the first look at CLOSED posts its token in any case, as evc_mailbox_push does.
@@ -150,10 +152,11 @@ struct evc_latest {
 	/* How many were refused, since there was no memory for their key. Relaxed: a statistic. */
 	_Atomic uint64_t refused;
 	/*
-	 * The tokens of each lane that are in the mailbox though their claims were taken over. A producer adds a token that it
-	 * could not change to POSTED, and the taker subtracts one that was not. Relaxed: a statistic.
+	 * How many more tokens than events wait in each lane. A post or a take counts only what it changes: mostly it puts or
+	 * takes one of both, or replaces an event of the lane. Below 0 while a producer has still to post the token of its
+	 * event. Relaxed: a statistic.
 	 */
-	_Atomic int32_t extra[EVC_LANE_COUNT];
+	_Atomic int32_t idle[EVC_LANE_COUNT];
 };
 
 static inline struct evc_latest *evc_latest_of(struct evc_subscription *subscription)
@@ -184,7 +187,15 @@ struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_retu
 /* Drops a token, and the event in the slot; true if there was one. Any thread; `cache` may be NULL. */
 bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache);
 
-/* latest_figures.c: how many of one subscription were superseded. */
+/* latest_list.c: the list of a mailbox's latest-only subscriptions, made if there is none. NULL = out of memory. */
+struct evc_latest_list *evc_latest_list_in(struct evc_subscription_list *subscriptions);
+/* `list` is empty, or NULL. */
+void evc_latest_list_destroy(struct evc_latest_list *list);
+void evc_latest_list_add(struct evc_latest *latest);
+/* What it has counted stays with the list. */
+void evc_latest_list_remove(struct evc_latest *latest);
+
+/* How many of one subscription were superseded. */
 uint64_t evc_latest_superseded(struct evc_latest *latest);
 
 /* The figures of all latest-only and conflated subscriptions that a mailbox ever had. */
@@ -195,9 +206,6 @@ struct evc_latest_figures {
 
 /* Reads the figures. Any thread. */
 struct evc_latest_figures evc_latest_read(struct evc_subscription_list *subscriptions);
-
-/* `list` is empty, or NULL. */
-void evc_latest_list_destroy(struct evc_latest_list *list);
 
 /* Subtracts tokens that stand for no event of their lane from the lanes' figures. Any thread. */
 void evc_latest_discount(struct evc_subscription_list *subscriptions, uint64_t depths[EVC_LANE_COUNT]);

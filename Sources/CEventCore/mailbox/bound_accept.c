@@ -29,8 +29,7 @@ static void drop(struct evc_bound *bound, struct evc_envelope *envelope, bool is
 		*(is_new ? &record->overflow.dropped : &record->overflow.displaced) += 1;
 	evc_envelope_release(envelope, false);
 	if (was_promised)
-		/* Relaxed: as in did_displace. */
-		atomic_load_explicit(&subscription->did_displace, memory_order_relaxed)(subscription);
+		evc_subscription_lose(subscription);
 }
 
 enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, uint64_t *end,

@@ -24,6 +24,11 @@ static void release(struct evc_sink *sink)
 	evc_mailbox_release(evc_mailbox_of(sink));
 }
 
+static void look_again(struct evc_sink *sink)
+{
+	evc_mailbox_interrupt(evc_mailbox_of(sink));
+}
+
 struct evc_return_cache *evc_mailbox_by_hand(struct evc_mailbox *mailbox)
 {
 	if (evc_unlikely(mailbox->by_hand == NULL)) {
@@ -60,7 +65,7 @@ enum evc_status evc_mailbox_create(const struct evc_mailbox_options *options,
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_mailbox){
 		.sink = { evc_mailbox_accept, retain, release, own.batches, 0, evc_mailbox_accept_one,
-			  own.polled ? evc_mailbox_try_accept : NULL, NULL },
+			  own.polled ? evc_mailbox_try_accept : NULL, look_again },
 		.options = { own.strategy, own.polled, own.spin_ns, own.control, own.idle, own.wake, own.finalize,
 			     own.context },
 		.batches = own.batches,
@@ -281,10 +286,5 @@ void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox
 	out->superseded = latest.superseded;
 	evc_mailbox_depths(mailbox, depths);
 	evc_bound_read(mailbox->bound, depths, out);
-}
-
-uint64_t evc_mailbox_superseded(struct evc_mailbox *mailbox)
-{
-	return evc_latest_read(&mailbox->subscriptions).superseded;
 }
 #endif

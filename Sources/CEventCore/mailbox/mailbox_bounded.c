@@ -71,11 +71,6 @@ static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *en
 	return EVC_OK;
 }
 
-static void look_again(struct evc_sink *sink)
-{
-	evc_mailbox_interrupt(evc_mailbox_of(sink));
-}
-
 /* The way in for unbounded subscriptions: a post without an admission, whose envelopes have no place. */
 
 static struct evc_mailbox *mailbox_of_unbounded(struct evc_sink *sink)
@@ -141,7 +136,6 @@ bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbo
 	mailbox->sink.accept = accept;
 	/* A post that may need memory is a chain. */
 	mailbox->sink.accept_one = mailbox->displaces ? NULL : accept_one;
-	mailbox->sink.look_again = look_again;
 	mailbox->sink.takes_batches = false;
 	mailbox->sink.needs = mailbox->displaces ? EVC_NEEDS_SEGMENT : 0;
 	mailbox->bound->unbounded = (struct evc_sink){

@@ -7,7 +7,8 @@ import Synchronization
 ///
 /// This is a view; ``Memory`` owns what it points to. The C core shares the first two words, whose protocol
 /// Sources/CEventCore/balancer/load.h proves: adding to the first promises an event, unless its highest bit is set;
-/// adding to the second says that a promised event went for nothing, because the thread's mailbox was full.
+/// adding to the second says that a promised event went for nothing, because the thread's mailbox was full or a newer
+/// event has superseded it.
 struct EventLoad: @unchecked Sendable {
   // Everything it points to is atomic or constant.
   let memory: UnsafeMutableRawPointer
@@ -20,12 +21,11 @@ struct EventLoad: @unchecked Sendable {
     static let lost = 8
     /// Constant.
     static let index = 16
-    /// Written by the pool's thread, as are `since` and `superseded`.
+    /// Written by the pool's thread, as is `since`.
     static let done = 64
     static let since = 72
     /// Written by whoever retires the thread.
     static let final = 80
-    static let superseded = 88
     static let end = 128
   }
 
@@ -57,8 +57,8 @@ struct EventLoad: @unchecked Sendable {
     word(Offset.promised).pointee.wrappingSubtract(UInt64(count), ordering: .relaxed)
   }
 
-  /// Counts promised events that the overflow policy of the thread's mailbox has refused or dropped. True if the thread
-  /// is retired, and has to look whether it has finished.
+  /// Counts promised events that the thread will not handle: the overflow policy of its mailbox has refused or dropped
+  /// them, or a newer event has superseded them. True if the thread is retired, and has to look whether it has finished.
   func lose(_ count: Int) -> Bool {
     // Sequentially consistent, both: P1 and P2 of load.h.
     word(Offset.lost).pointee.wrappingAdd(UInt64(count), ordering: .sequentiallyConsistent)
@@ -67,18 +67,14 @@ struct EventLoad: @unchecked Sendable {
 
   private var lost: UInt64 { word(Offset.lost).pointee.load(ordering: .sequentiallyConsistent) }
 
-  /// Events that wait or are being handled. Those that a latest-only callback skips as superseded
-  /// count until its next call.
+  /// Events that wait or are being handled.
   @inline(__always)
   var pending: Int {
     // `done` and what is lost are read first: each event is promised before, so only a promise that was taken
     // back can make the difference negative.
-    let done = word(Offset.done).pointee.load(ordering: .acquiring) &+ superseded
+    let done = done
     return max(0, Int(bitPattern: UInt(promised &- done)))
   }
-
-  /// Events of latest-only callbacks that were superseded before the last call of each.
-  private var superseded: UInt64 { word(Offset.superseded).pointee.load(ordering: .relaxed) }
 
   /// Events promised so far that were not lost.
   var promised: UInt64 {
@@ -119,19 +115,12 @@ struct EventLoad: @unchecked Sendable {
     word(Offset.done).pointee.store(done, ordering: .releasing)
   }
 
-  /// Sets how many events of all latest-only callbacks were superseded. Before `end` of such an event, and
-  /// after an interrupt.
-  func setSuperseded(_ count: UInt64) {
-    // Relaxed: published by `end`; `isFinished` is read by the same thread.
-    word(Offset.superseded).pointee.store(count, ordering: .relaxed)
-  }
-
   /// Whether everything promised before the retirement is done or lost. Checked after each event, and after the
   /// interrupts that follow `retire` and `lose`.
   var isFinished: Bool {
     // Acquiring: pairs with `retire`. What is lost lies on the line of those who post: only a retired thread reads it.
     let final = word(Offset.final).pointee.load(ordering: .acquiring)
-    return final != .max && word(Offset.done).pointee.load(ordering: .relaxed) &+ superseded &+ lost == final
+    return final != .max && word(Offset.done).pointee.load(ordering: .relaxed) &+ lost == final
   }
 
   // MARK: The pool

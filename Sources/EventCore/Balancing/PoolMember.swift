@@ -140,14 +140,9 @@ final class PoolMember: RouteRegistry, @unchecked Sendable {
 
   /// Counts an event. True if the thread is retired and has handled everything that was promised to it.
   ///
-  /// - Parameters:
-  ///   - isPromised: False for a job that a retired thread began.
-  ///   - superseded: After an event of a latest-only callback: how many were superseded so far.
+  /// - Parameter isPromised: False for a job that a retired thread began.
   @inline(__always)
-  func didHandle(isPromised: Bool, superseded: UInt64?) -> Bool {
-    if let superseded {
-      load.setSuperseded(superseded)
-    }
+  func didHandle(isPromised: Bool) -> Bool {
     load.end(isPromised: isPromised)
     return load.isFinished
   }

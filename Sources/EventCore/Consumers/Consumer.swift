@@ -251,11 +251,7 @@ final class Consumer: @unchecked Sendable {
       receiver.drop(handler)
       if hooks.shared != nil, receiver.isConflated { workerReceivers.pointee.remove(receiver) }
     }
-    if let member = hooks.member {
-      // In a shared pool nothing is promised to a thread.
-      if hooks.shared == nil { member.load.setSuperseded(mailbox.supersededCount) }
-      if member.load.isFinished { close(whenEmpty: true) }
-    }
+    if let member = hooks.member, member.load.isFinished { close(whenEmpty: true) }
   }
 
   /// Called before the consumer waits.

@@ -292,10 +292,7 @@ final class Receiver: @unchecked Sendable {
       let isPromised = !isUnbounded || member.load.promise(1)
       let moved = deliverToHandlers(payload, envelope, owned: owned)
       consumer._withUnsafeGuaranteedRef { consumer in
-        // In a shared pool nothing is promised to a thread.
-        let isBalanced = isConflated && consumer.hooks.shared == nil
-        let superseded = isBalanced ? consumer.mailbox.supersededCount : nil
-        if member.didHandle(isPromised: isPromised, superseded: superseded) {
+        if member.didHandle(isPromised: isPromised) {
           // That was the last event that a retired thread was promised.
           consumer.close(whenEmpty: true)
         }

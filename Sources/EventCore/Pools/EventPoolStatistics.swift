@@ -144,9 +144,8 @@ struct PoolPast {
       // A job is promised as it begins. One that is being dropped may count as a job first: then the sums differ, as they
       // should. Of one that the ending mailbox has refused they differ for good, and the consumer is kept as long as the
       // limit allows.
-      let lost = statistics.cancelled &- consumer.droppedJobs.load(ordering: .relaxed)
-      let accounted = member.load.done + consumer.mailbox.supersededCount &+ lost
-      let isSettled = member.load.promised == accounted
+      let dropped = statistics.cancelled &- consumer.droppedJobs.load(ordering: .relaxed)
+      let isSettled = member.load.promised == member.load.done &+ dropped
       if isSettled {
         settled = settled + statistics
         settledMailboxes = settledMailboxes + consumer.mailboxStatistics

@@ -122,16 +122,14 @@ SCENARIO(balancer_retire)
 }
 
 /*
- * The same with a mailbox that holds one event: what its policy ends is lost, and the last of that is noticed (load.h,
+ * The same with a receiver that does not handle all: what ends before is lost, and the last of that is noticed (load.h,
  * P1 to P3, L1 to L3). Otherwise the receiver waits for ever.
  */
-static void retire_bounded(enum evc_overflow policy)
+static void retire_losing(void)
 {
-	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 1, .overflow = policy };
 	pthread_t threads[2];
 	uint64_t promised, taken = 0, lost;
 
-	set_up_with(&options);
 	for (unsigned i = 0; i < 2; i++)
 		threads[i] = explorer_start(produce, &producers[i]);
 	explorer_forbid_idling(true);
@@ -155,6 +153,15 @@ static void retire_bounded(enum evc_overflow policy)
 	tear_down();
 }
 
+/* With a mailbox that holds one event. */
+static void retire_bounded(enum evc_overflow policy)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 1, .overflow = policy };
+
+	set_up_with(&options);
+	retire_losing();
+}
+
 SCENARIO(balancer_retire_refusing)
 {
 	retire_bounded(EVC_OVERFLOW_REFUSE);
@@ -168,6 +175,22 @@ SCENARIO(balancer_retire_dropping)
 SCENARIO(balancer_retire_displacing)
 {
 	retire_bounded(EVC_OVERFLOW_DROP_OLDEST);
+}
+
+/* With latest-only receivers: what is superseded is lost. */
+SCENARIO(balancer_retire_superseding)
+{
+	struct evc_subscription_options tallied = tally_options();
+	struct evc_subscription *latest[2];
+
+	set_up();
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK(evc_balancer_remove(balancer, subscriptions[i]) == EVC_OK);
+		CHECK(evc_mailbox_add_latest_subscription(mailboxes[i], &tallied, &latest[i]) == EVC_OK);
+		CHECK(evc_balancer_add(balancer, latest[i], 1, false, &loads[i]) == EVC_OK);
+		subscriptions[i] = latest[i];
+	}
+	retire_losing();
 }
 
 /* The only receiver is replaced under a producer: it finds the other one, and nothing is refused. */

@@ -99,7 +99,7 @@
       evc_latest_subscription_superseded(OpaquePointer(subscription.pointer))
     }
 
-    var supersededCount: UInt64 { evc_mailbox_superseded(mailbox) }
+    var supersededCount: UInt64 { statistics.superseded }
 
     private func add(
       _ receiver: Receiver,

@@ -27,6 +27,21 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
     override func place(_ record: LockingRecord, _ post: inout LockingPost) -> LockingFate {
       balancer?.place(record, &post) ?? .ended
     }
+
+    override func post(_ run: LockingRun, _ post: inout LockingPost) {
+      if let balancer { balancer.post(run, &post) } else { super.post(run, &post) }
+    }
+  }
+
+  /// An event that was promised to a thread, and went for nothing.
+  private struct Loss {
+    let snapshot: LockingSnapshot
+    let index: Int
+
+    func count() {
+      let entry = snapshot.entries[index]
+      if entry.load.unsafelyUnwrapped.lose(1) { entry.sink._withUnsafeGuaranteedRef { $0.lookAgain() } }
+    }
   }
 
   var subscription: Subscription { own.name }
@@ -36,14 +51,37 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
 
   // MARK: Posting
 
+  override func place(_ record: LockingRecord, _ post: inout LockingPost) -> LockingFate {
+    let (fate, loss) = put(record, &post)
+    loss?.count()
+    return fate
+  }
+
+  /// Threads are chosen as on the other core: for the first record, then for up to 63 at a time before the first of
+  /// these is posted. So what is lost of them counts afterwards.
+  override func post(_ run: LockingRun, _ post: inout LockingPost) {
+    var losses: [Loss] = []
+    for index in 0..<run.count {
+      if index % 63 == 1 {
+        for loss in losses { loss.count() }
+        losses.removeAll(keepingCapacity: true)
+      }
+      let (fate, loss) = put(run[index], &post)
+      post.finish(run[index], fate)
+      if let loss { losses.append(loss) }
+    }
+    for loss in losses { loss.count() }
+  }
+
   /// Posts a record to the thread that is chosen for it, or to the next one that has not closed. If that is full, its
   /// overflow policy says what becomes of the record.
-  override func place(_ record: LockingRecord, _ post: inout LockingPost) -> LockingFate {
+  private func put(_ record: LockingRecord, _ post: inout LockingPost) -> (LockingFate, Loss?) {
     while let snapshot = threads.withLock({ $0 }) {
       let entries = snapshot.entries
       let chosen = choose(record, entries)
       for turn in 0..<entries.count {
-        let entry = entries[(chosen + turn) % entries.count]
+        let index = (chosen + turn) % entries.count
+        let entry = entries[index]
         // Every thread of a pool has a load.
         let load = entry.load.unsafelyUnwrapped
         guard load.promise(1) else { continue }
@@ -59,10 +97,8 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
         let fate = entry.sink._withUnsafeGuaranteedRef { $0.place(record, &own) }
         post.deadline = own.deadline
         switch fate {
-        case .accepted, .superseded: return fate
-        case .displacing, .dropped, .refused:
-          if load.lose(1) { entry.sink._withUnsafeGuaranteedRef { $0.lookAgain() } }
-          return fate
+        case .accepted: return (fate, nil)
+        case .superseded, .displacing, .dropped, .refused: return (fate, Loss(snapshot: snapshot, index: index))
         case .ended: load.withdraw(1)
         }
       }
@@ -72,7 +108,7 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
     }
     // Relaxed: a statistic.
     refusals.wrappingAdd(1, ordering: .relaxed)
-    return .ended
+    return (.ended, nil)
   }
 
   /// The number of the thread for a record. Runs code of the user's.

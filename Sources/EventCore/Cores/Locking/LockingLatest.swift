@@ -63,20 +63,17 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
 
   override func place(_ record: LockingRecord, _ post: inout LockingPost) -> LockingFate {
     let cell = keys.map { self.cell(of: record, $0) } ?? only
-    var isRemoved = false
-    let fate = inbox.whileOpen {
+    return inbox.whileOpen {
       guard let subscription else {
-        isRemoved = true
+        // Not refused: a refusal says that the mailbox has closed, and a balancer relies on that.
         inbox.superseded += 1
         return (.superseded, nil)
       }
       return put(record, in: cell, subscription)
     }
-    // Not refused: a refusal says that the mailbox has closed, and a balancer relies on that. The consumer looks
-    // whether it waited for the event.
-    if isRemoved { inbox.lookAgain() }
-    return fate
   }
+
+  override func lookAgain() { inbox.lookAgain() }
 
   /// Puts an event into its cell. Locked. Returns whom to wake after the unlock, too.
   private func put(

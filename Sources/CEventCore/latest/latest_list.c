@@ -3,10 +3,11 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-/* What is counted of latest-only and conflated subscriptions. */
+/* The list of a mailbox's latest-only and conflated subscriptions, and what is counted of them. */
 #include "latest/latest.h"
 
 #include "eventcore/mailbox.h"
+#include "platform/allocator.h"
 
 /* The first cell of an iteration, and the next one. A cell that was just added may be missing. */
 static struct evc_cell *first_cell(struct evc_latest *latest)
@@ -19,8 +20,7 @@ static struct evc_cell *first_cell(struct evc_latest *latest)
 
 /*
  * Exact while nothing is dispatched or taken. A count moves from a slot to its cell and on to the subscription, and is
- * looked for the other way round: while it moves it may be missing, but is not counted twice, or a pool's thread would
- * end too early (claim 3).
+ * looked for the other way round: while it moves it may be missing, but is not counted twice.
  */
 uint64_t evc_latest_superseded(struct evc_latest *latest)
 {
@@ -39,9 +39,61 @@ uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscriptio
 	return evc_latest_superseded(evc_latest_of(subscription));
 }
 
+struct evc_latest_list *evc_latest_list_in(struct evc_subscription_list *subscriptions)
+{
+	/* Acquire, here and below, pairs with the exchange by which another thread has added it. */
+	struct evc_latest_list *list = atomic_load_explicit(&subscriptions->latests, memory_order_acquire), *made;
+
+	if (list != NULL)
+		return list;
+	made = evc_allocate(sizeof(*made), _Alignof(struct evc_latest_list));
+	if (made == NULL)
+		return NULL;
+	*made = (struct evc_latest_list){ .mutex = PTHREAD_MUTEX_INITIALIZER };
+	if (atomic_compare_exchange_strong_explicit(&subscriptions->latests, &list, made, memory_order_release,
+						    memory_order_acquire))
+		return made;
+	evc_latest_list_destroy(made);
+	return list;
+}
+
+void evc_latest_list_destroy(struct evc_latest_list *list)
+{
+	if (list == NULL)
+		return;
+	pthread_mutex_destroy(&list->mutex);
+	evc_deallocate(list, sizeof(*list), _Alignof(struct evc_latest_list));
+}
+
+void evc_latest_list_add(struct evc_latest *latest)
+{
+	struct evc_latest_list *list = latest->list;
+
+	pthread_mutex_lock(&list->mutex);
+	latest->next = list->first;
+	latest->link = &list->first;
+	if (latest->next != NULL)
+		latest->next->link = &latest->next;
+	list->first = latest;
+	pthread_mutex_unlock(&list->mutex);
+}
+
+void evc_latest_list_remove(struct evc_latest *latest)
+{
+	struct evc_latest_list *list = latest->list;
+
+	pthread_mutex_lock(&list->mutex);
+	*latest->link = latest->next;
+	if (latest->next != NULL)
+		latest->next->link = latest->link;
+	list->superseded += evc_latest_superseded(latest);
+	list->refused += atomic_load_explicit(&latest->refused, memory_order_relaxed);
+	pthread_mutex_unlock(&list->mutex);
+}
+
 struct evc_latest_figures evc_latest_read(struct evc_subscription_list *subscriptions)
 {
-	/* Acquire, here and below, pairs with list_in. */
+	/* Acquire, here and below, pairs with evc_latest_list_in. */
 	struct evc_latest_list *list = atomic_load_explicit(&subscriptions->latests, memory_order_acquire);
 	struct evc_latest_figures figures = { 0, 0 };
 
@@ -58,33 +110,6 @@ struct evc_latest_figures evc_latest_read(struct evc_subscription_list *subscrip
 	return figures;
 }
 
-/* Subtracts the cell's tokens that stand for no event of their lane. */
-static void discount(struct evc_cell *cell, uint64_t depths[EVC_LANE_COUNT])
-{
-	/* Relaxed, both: a momentary figure. */
-	uintptr_t slot = atomic_load_explicit(&cell->slot, memory_order_relaxed);
-
-	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		uint64_t state = atomic_load_explicit(&cell->state[lane], memory_order_relaxed);
-		bool is_its_own = slot != 0 && (slot & EVC_LATEST_LANE) == lane;
-
-		if ((state & EVC_TOKEN_WHERE) == EVC_TOKEN_POSTED && !is_its_own && depths[lane] > 0)
-			depths[lane]--;
-	}
-}
-
-/* Subtracts the tokens of claims that were taken over, which came in addition. */
-static void discount_extra(struct evc_latest *latest, uint64_t depths[EVC_LANE_COUNT])
-{
-	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
-		/* Below 0 for a moment if a token was taken before its producer's last step. */
-		int32_t extra = atomic_load_explicit(&latest->extra[lane], memory_order_relaxed);
-		uint64_t count = extra > 0 ? (uint64_t)extra : 0;
-
-		depths[lane] -= count < depths[lane] ? count : depths[lane];
-	}
-}
-
 void evc_latest_discount(struct evc_subscription_list *subscriptions, uint64_t depths[EVC_LANE_COUNT])
 {
 	struct evc_latest_list *list = atomic_load_explicit(&subscriptions->latests, memory_order_acquire);
@@ -92,11 +117,13 @@ void evc_latest_discount(struct evc_subscription_list *subscriptions, uint64_t d
 	if (list == NULL)
 		return;
 	pthread_mutex_lock(&list->mutex);
-	for (struct evc_latest *latest = list->first; latest != NULL; latest = latest->next) {
-		discount_extra(latest, depths);
-		for (struct evc_cell *cell = first_cell(latest); cell != NULL; cell = cell->before)
-			discount(cell, depths);
-	}
+	for (struct evc_latest *latest = list->first; latest != NULL; latest = latest->next)
+		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+			int32_t idle = atomic_load_explicit(&latest->idle[lane], memory_order_relaxed);
+			uint64_t count = idle > 0 ? (uint64_t)idle : 0;
+
+			depths[lane] -= count < depths[lane] ? count : depths[lane];
+		}
 	pthread_mutex_unlock(&list->mutex);
 }
 #endif
