@@ -13,15 +13,18 @@ final class Ascent: Sendable {
   /// The header with the names that an event has passed.
   static let key = "EventCore-Passed"
 
-  /// The parents that the event has reached, this machine's as the last. What coordinators emit meanwhile has them too.
-  let passed: [String]
   private struct State {
+    var passed: [String]
     var held: (top: ObjectIdentifier, type: ObjectIdentifier, send: Onward)?
     var isOver = false
   }
-  private let state = Locked(State())
+  private let state: Locked<State>
 
-  init(_ passed: [String]) { self.passed = passed }
+  /// The parents that the event has reached, this machine's as the last. What coordinators emit meanwhile has them too.
+  /// None once the climb is over: what a task emits that an interceptor has started is a new event.
+  var passed: [String] { state.withLock { $0.passed } }
+
+  init(_ passed: [String]) { state = Locked(State(passed: passed)) }
 
   /// Emits the event, and answers: here, or after what is further up.
   func climb<E: CoordinateEvents>(_ event: E, from coordinator: EventCoordinator, _ reply: EmissionReply) {
@@ -29,7 +32,7 @@ final class Ascent: Sendable {
     while let parent = top.parentCoordinator { top = parent }
     let result = Self.$current.withValue(self) { coordinator.emitEvent(event, includingEmitter: true) }
     let held = state.withLock { state in
-      state.isOver = true
+      (state.isOver, state.passed) = (true, [])
       defer { state.held = nil }
       return state.held
     }

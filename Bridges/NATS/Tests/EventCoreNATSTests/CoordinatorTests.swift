@@ -118,7 +118,9 @@ private actor Machine {
   }
 
   @discardableResult
-  func emit(_ events: any CoordinateEvents...) -> [EventEmission] { events.map { top.childCoordinators[0].emitEvent($0) } }
+  func emit(_ events: any CoordinateEvents...) -> [EventEmission] {
+    events.map { top.childCoordinators[0].emitEvent($0) }
+  }
 
   /// Lets go of the coordinators.
   func leave() { (top, desk) = (nil, nil) }
@@ -311,7 +313,8 @@ private actor Machine {
     for number in 0..<5 { await hall.emit(Incident.smoke(number)) }
     #expect(await hall.log.entries(atLeast: 3).allSatisfy { $0.hasSuffix(" other") })
     hall.bridge.close()
-    #expect(await hall.log.entries(atLeast: 5).filter { $0.hasSuffix(" closed") }.count == hall.bridge.counts.outbox.accepted)
+    let closed = await hall.log.entries(atLeast: 5).filter { $0.hasSuffix(" closed") }
+    #expect(closed.count == hall.bridge.counts.outbox.accepted)
   }
 
   @Test("what the outbox displaces is told at once", arguments: cores)
@@ -549,6 +552,35 @@ private actor Machine {
     // Each parent once, and the emitter's own coordinators once more, since it is a parent too.
     #expect(asked.entries == ([0] + Array(1..<machines.count) + [0]).map { "\($0) smoke(7)" })
     for machine in machines { machine.bridge.close() }
+  }
+
+  @Test("what a task emits that an interceptor has started goes also to a parent that the event before has passed")
+  func tasks() async throws {
+    let server = try ServerProcess()
+    let asked = Log<String>()
+    let plant = try await Machine(server) { event in
+      asked.append("\(event)")
+      if case Incident.leak = event { return .handled }
+      return .pass
+    }
+    let hall = try await Machine(server)
+    try await plant.answer(as: "plant")
+    try await plant.forward(to: "hall")
+    try await hall.answer(as: "hall")
+    try await hall.forward(to: "plant")
+    // When the event comes back from the plant. The actor lets the task emit when the climb is over.
+    await hall.interceptBelow { [weak hall] event, _ in
+      if case .smoke = event { Task { await hall?.emit(Incident.leak(pipe: "a")) } }
+      return .pass
+    }
+    await hall.emit(Incident.smoke(1))
+    // The hall passes smoke on twice: when it is emitted there, and when it comes back.
+    #expect(
+      await hall.log.entries(atLeast: 3).sorted() == [
+        #"leak(pipe: "a") handled"#, "smoke(1) unhandled", "smoke(1) unhandled",
+      ])
+    #expect(asked.entries == ["smoke(1)", #"leak(pipe: "a")"#])
+    for machine in [hall, plant] { machine.bridge.close() }
   }
 
   @Test("of several machines of one name one is asked")

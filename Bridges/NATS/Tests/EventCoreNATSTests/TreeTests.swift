@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Dispatch
 import EventCore
 import Testing
 
@@ -165,6 +166,45 @@ struct Alarm: RemoteEvent, Equatable {
     #expect(await sender.drain())
     await receiver.drain()
     #expect(there.log.entries == ["twin 1", "hall1 1", "plant 1"])
+  }
+
+  @Test(
+    "what a task raises that a handler has started goes out, also at the node of an event that arrived",
+    arguments: cores, [false, true])
+  func tasks(core: EventCentral.Core, isMeanwhile: Bool) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (Plant(core), Plant(core))
+    let sender = try await NATSBridge.to(server, on: EventCentral(core: core))
+    let receiver = try await NATSBridge.to(server, on: EventCentral(core: core))
+    let (gate, raised, hasRaised) = (Log<Void>(), Log<Void>(), DispatchSemaphore(value: 0))
+    there.line1.addHandler(.onRaise) { [weak line1 = there.line1, line2 = there.line2] (event: Alarm) in
+      guard event.level == 1 else { return }
+      Task {
+        _ = await gate.entries(atLeast: 1)
+        line1?.raise(event: Alarm(level: 2))
+        hasRaised.signal()
+        raised.append(())
+      }
+      // That of this call does not go out at this node, and does at another one.
+      line1?.raise(event: Alarm(level: 3))
+      line2.raise(event: Alarm(level: 4))
+      guard isMeanwhile else { return }
+      gate.append(())
+      #expect(hasRaised.wait(timeout: .now() + 120) == .success)
+    }
+    try sender.mount(here.root, at: "plant", carrying: [Alarm.self])
+    try receiver.mount(there.root, at: "plant", carrying: [Alarm.self])
+    try await sender.settle()
+    try await receiver.settle()
+    here.line1.raise(event: Alarm(level: 1))
+    // When the raise has returned.
+    #expect(await eventually { receiver.counts.dispatched == 1 })
+    gate.append(())
+    #expect(await raised.entries(atLeast: 1).count == 1)
+    #expect(await receiver.drain())
+    await sender.drain()
+    #expect(receiver.counts.sent == 2)
+    #expect(here.log.entries.filter { $0.hasPrefix("line") } == ["line1 1", "line2 4", "line1 2"])
   }
 
   @Test("a mount ends with its node (D9)", arguments: cores)
