@@ -67,6 +67,13 @@ def private_names(text):
 
 
 def names_of(statement):
+    """What one statement, or the head of a body, defines.
+
+    >>> names_of("static int run(void (*each)(int), int n)")
+    {('name', 'run')}
+    >>> names_of("static void (*_Atomic hook)(int (*each)(int)) = 0")
+    {('name', 'hook')}
+    """
     names = set()
     match = re.match(r"\s*(?:struct|union|enum)\s+(\w+)\s*\Z", statement)
     if match:
@@ -75,15 +82,17 @@ def names_of(statement):
         return names
     statement = statement.split("=")[0]
     statement = re.sub(r"__attribute__\s*\(\(.*?\)\)|_Alignas\s*\([^()]*\)|\[[^\]]*\]", " ", statement)
-    # A pointer to a function: (*name)(...), (*_Atomic name)(...); a parameter list belongs to a function.
+    statement = re.sub(r"\b_Atomic\s*\([^()]*\)", "int ", statement)
+    # A pointer to a function: (*name)(...), (*_Atomic name)(...); a parameter list belongs to a function. Whichever comes
+    # first is defined: the others are its parameters.
     pointer = re.search(r"\(\s*\*\s*(?:_Atomic\s+|const\s+)?(\w+)\s*\)\s*\(", statement)
-    function = re.search(r"\b(\w+)\s*\((?!\s*\*)", re.sub(r"\b_Atomic\s*\([^()]*\)", "", statement))
-    if pointer:
+    function = re.search(r"\b(\w+)\s*\((?!\s*\*)", statement)
+    if pointer and not (function and function.start() < pointer.start()):
         names.add(("name", pointer.group(1)))
     elif function:
         names.add(("name", function.group(1)))
     else:
-        for part in re.sub(r"\b_Atomic\s*\([^()]*\)", "int ", statement).split(","):
+        for part in statement.split(","):
             words = re.findall(r"\w+", part)
             if words:
                 names.add(("name", words[-1]))
@@ -180,4 +189,5 @@ def main():
     print(f"{folder}/eventcore.c, {folder}/eventcore.h")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -82,6 +82,7 @@ diff <(printf '%s\n' "$declared") <(exported "$prefix/lib/libeventcore.so") ||
   fail "the library exports (>) what its headers do not declare (<), or the other way round"
 readelf -d "$prefix/lib/libeventcore.so" | grep -q 'SONAME.*libeventcore\.so\.[0-9.]*\]' || fail "the library has no soname"
 
+python3 -B -m doctest scripts/amalgamate.py
 scripts/amalgamate.py "$folder/amalgamation" >/dev/null
 for pair in "${compilers[@]}"; do
   cc=${pair%:*} cxx=${pair#*:}

@@ -38,7 +38,9 @@ let package = Package(
         .product(name: "Metrics", package: "swift-metrics"),
         lifecycle, logging,
       ]),
-    .executableTarget(name: "EventCoreChat", dependencies: ["ChatServer", lifecycle, logging]),
+    .executableTarget(
+      name: "EventCoreChat",
+      dependencies: ["ChatServer", .product(name: "EventCore", package: "EventCore"), lifecycle, logging]),
     .testTarget(
       name: "ChatServerTests",
       dependencies: [

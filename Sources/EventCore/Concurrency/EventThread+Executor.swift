@@ -9,9 +9,10 @@ extension EventThread: SerialExecutor, TaskExecutor {
   /// ```swift
   /// actor Physics {
   ///   let thread: EventThread
+  ///   var bodies = 0
   ///   init(on thread: EventThread) { self.thread = thread }
   ///   nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
-  ///   func step() { … }
+  ///   func step() { bodies += 1 }
   /// }
   /// ```
   ///

@@ -10,6 +10,7 @@ extension EventCentral {
   /// let referee = Referee(on: world)
   /// Hit(player: "Ann", points: 10).queue(on: world)
   /// world.run()
+  /// print(referee.total(of: "Ann"))   // 10
   /// ```
   ///
   /// Where the order is free, the seed decides: which of the event threads, queues or threads of a pool that have an event

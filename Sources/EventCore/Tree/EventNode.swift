@@ -21,7 +21,7 @@
 ///
 /// **Identity**: ``id`` is that of the object. It stays the same as long as the node lives; afterwards
 /// another node may get it.
-open class EventNode: @unchecked Sendable, Identifiable {
+open class EventNode: @unchecked Sendable, Identifiable, CustomStringConvertible {
   // All stored properties are constant; what changes is in the core's node. A subclass guards its own state.
 
   /// A type, not an object: so neither a node nor a raise has to count references to it.
@@ -80,6 +80,10 @@ open class EventNode: @unchecked Sendable, Identifiable {
 
   /// The node's name in paths and diagrams.
   final var label: String { name ?? "\(type(of: self))" }
+
+  /// What the node is printed as: its ``path``, unless a subclass overrides it. Paths and diagrams have ``name`` and do
+  /// not ask for it.
+  open var description: String { path }
 }
 
 extension EventNode {
@@ -126,11 +130,6 @@ extension EventNode {
   public final func propagate<E: Eventable>(event: E) -> EventOutcome {
     walkTree(event, from: self, phases: TreePhases.below | EventRaiseScope.propagating.rawValue)
   }
-}
-
-extension EventNode: CustomStringConvertible {
-  /// The node's ``path``.
-  public var description: String { path }
 }
 
 extension EventNode: ActiveByItself {}

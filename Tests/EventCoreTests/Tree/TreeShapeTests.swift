@@ -30,6 +30,19 @@ struct TreeShapeTests {
     #expect(nodes[3].description == "2/1/3")
   }
 
+  @Test("a subclass says what it is printed as, and paths and diagrams keep its name", arguments: cores)
+  func ownDescription(core: EventCentral.Core) {
+    final class Cart: EventNode, @unchecked Sendable {
+      override var description: String { "a cart in \(super.description)" }
+    }
+    let cart: EventNode = Cart(parent: EventNode(name: "app", core: core))
+    let button = EventNode(parent: cart, name: "button")
+    #expect("\(cart)" == "a cart in app/Cart")
+    #expect((cart as any CustomStringConvertible).description == "a cart in app/Cart")
+    #expect("\(button)" == "app/Cart/button")
+    #expect(cart.diagram() == "app\n└─ Cart  ◀ here\n   └─ button\n")
+  }
+
   @Test("attached again to the same parent, a node becomes its last child", arguments: cores)
   func sameParent(core: EventCentral.Core) {
     let root = EventNode(core: core)

@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 import Dispatch
-import EventCore
+public import EventCore
 import EventCoreMetrics
 import EventCoreServiceLifecycle
 import FlyingFox
@@ -23,11 +23,13 @@ public final class Chat: Sendable {
   ///   - buffer: How many lines may wait for a browser.
   ///   - moderators: How many threads work on messages.
   ///   - patience: How long a shutdown waits for browsers that do not read what is left for them.
+  ///   - core: EventCore's implementation.
   ///   - logger: Gets the report of the shutdown.
   public init(
-    port: UInt16, buffer: Int = 256, moderators: Int = 2, patience: Duration = .seconds(5), logger: Logger
+    port: UInt16, buffer: Int = 256, moderators: Int = 2, patience: Duration = .seconds(5),
+    core: EventCentral.Core = .default, logger: Logger
   ) throws {
-    let world = EventCentral()
+    let world = EventCentral(core: core)
     let texts = TextMetrics()
     let counts = ChatCounts(texts)
     let pool = EventPool<Moderator>(

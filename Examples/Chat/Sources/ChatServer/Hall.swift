@@ -14,7 +14,7 @@ final class Hall {
 
   private struct Room {
     /// A world of its own: what is dispatched here reaches the seats of the room, and nobody else.
-    let floor = EventCentral()
+    let floor: EventCentral
     var seats: [Int: Seat] = [:]
     var history: [String] = []
     var lastNumber = 0
@@ -25,6 +25,7 @@ final class Hall {
   private static let maximumRooms = 1_000
   private static let historyLength = 50
 
+  private let core: EventCentral.Core
   private let buffer: Int
   private let counts: ChatCounts
   private var rooms: [String: Room] = [:]
@@ -32,7 +33,7 @@ final class Hall {
 
   /// - Parameter buffer: How many lines may wait for a browser.
   static func open(on world: EventCentral, buffer: Int, counts: ChatCounts) -> EventWorker<Hall> {
-    EventWorker(on: world, state: Hall(buffer: buffer, counts: counts), name: "Hall") { on in
+    EventWorker(on: world, state: Hall(core: world.core, buffer: buffer, counts: counts), name: "Hall") { on in
       on(Moderated.self) { hall, message in hall.say(message) }
       on(Left.self) { hall, left in hall.leave(left.seat) }
       on.answer(Join.self) { hall, query in try hall.join(query) }
@@ -43,7 +44,8 @@ final class Hall {
     }
   }
 
-  private init(buffer: Int, counts: ChatCounts) {
+  private init(core: EventCentral.Core, buffer: Int, counts: ChatCounts) {
+    self.core = core
     self.buffer = buffer
     self.counts = counts
   }
@@ -73,7 +75,7 @@ final class Hall {
       rooms = rooms.filter { !$0.value.seats.isEmpty }
       guard rooms.count < Self.maximumRooms else { throw Refusal(reason: "All rooms are taken.") }
     }
-    var room = rooms[query.room] ?? Room()
+    var room = rooms[query.room] ?? Room(floor: EventCentral(core: core))
     room.floor.queueEvent(Line.text(Notice.arrived(name: query.name).json))
     lastSeat += 1
     let seat = Seat(number: lastSeat, name: query.name, room: query.room, on: room.floor, buffer: buffer)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import EventCore
 import Foundation
 import ServiceLifecycle
 import Testing
@@ -105,9 +106,11 @@ struct LoadTests {
     }
   }
 
-  @Test("A shutdown in the middle of a load: every message that was accepted reaches everybody before the close frame")
-  func shutdown() async throws {
-    let floods = try await withChat(buffer: 100_000) { port, group in
+  @Test(
+    "A shutdown in the middle of a load: every message that was accepted reaches everybody before the close frame",
+    arguments: EventCentral.Core.available)
+  func shutdown(core: EventCentral.Core) async throws {
+    let floods = try await withChat(buffer: 100_000, core: core) { port, group in
       try await flood(8, port: port) { flood in
         if flood.accepted.count == 300 { await group.triggerGracefulShutdown() }
         return false

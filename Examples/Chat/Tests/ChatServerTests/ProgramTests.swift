@@ -2,21 +2,24 @@
 // Copyright the EventCore authors
 
 #if os(Linux)
+  import EventCore
   import Foundation
   import Testing
 
   @Suite(.serialized, .timeLimit(.minutes(2)))
   struct ProgramTests {
-    private func program(_ argument: String) -> Process {
+    private func program(_ arguments: [String]) -> Process {
       let process = Process()
       process.executableURL = Bundle.main.executableURL!.deletingLastPathComponent().appending(path: "eventcore-chat")
-      process.arguments = [argument]
+      process.arguments = arguments
       return process
     }
 
-    @Test("SIGTERM to the program in the middle of a load: what was accepted reaches everybody, and it ends in order")
-    func terminate() async throws {
-      let process = program("0")
+    @Test(
+      "SIGTERM to the program in the middle of a load: what was accepted reaches everybody, and it ends in order",
+      arguments: EventCentral.Core.available)
+    func terminate(core: EventCentral.Core) async throws {
+      let process = program(["0", core.rawValue])
       let (output, errors) = (Pipe(), Pipe())
       process.standardOutput = output
       process.standardError = errors
@@ -43,11 +46,14 @@
       #expect(said.contains("EventPool<Moderator> was drained") && said.contains("0 left; EventCentral"), "\(said)")
     }
 
-    @Test("A port that is none, or is taken, is refused with a sentence")
+    @Test("A port that is none, or is taken, and a core that there is not, are refused with a sentence")
     func badPort() async throws {
       try await withChat { port, _ in
-        for (argument, status, sentence) in [("http", 2, "not a port"), ("\(port)", 1, "cannot serve on port \(port)")] {
-          let (process, errors) = (program(argument), Pipe())
+        for (arguments, status, sentence) in [
+          (["http"], 2, "not a port"), (["0", "fast"], 2, "none of the cores: "),
+          (["\(port)"], 1, "cannot serve on port \(port)"),
+        ] {
+          let (process, errors) = (program(arguments), Pipe())
           process.standardError = errors
           try process.run()
           let said = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)

@@ -2,6 +2,7 @@
 // Copyright the EventCore authors
 
 import ChatServer
+import EventCore
 import Foundation
 import Logging
 import ServiceLifecycle
@@ -10,11 +11,11 @@ import ServiceLifecycle
 ///
 /// - Returns: What `body` returns, after the shutdown.
 func withChat<Result: Sendable>(
-  buffer: Int = 256, patience: Duration = .seconds(60),
+  buffer: Int = 256, patience: Duration = .seconds(60), core: EventCentral.Core = .default,
   _ body: @Sendable (_ port: UInt16, _ group: ServiceGroup) async throws -> Result
 ) async throws -> Result {
   let logger = Logger(label: "chat", factory: { _ in SwiftLogNoOpLogHandler() })
-  let chat = try Chat(port: 0, buffer: buffer, patience: patience, logger: logger)
+  let chat = try Chat(port: 0, buffer: buffer, patience: patience, core: core, logger: logger)
   let group = ServiceGroup(services: chat.services, logger: logger)
   async let running: Void = group.run()
   let port = try await chat.port()
