@@ -6,14 +6,14 @@
 #ifdef EVC_URCU
 #include "suite.h"
 
-/* A balancer with one receiver, and a load that the end of a payload may retire. */
+/* A balancer with one receiver. Its load retires while the event with the number `retires_at` is posted, if not 0. */
 struct latest_crew {
 	struct evc_router *router;
 	struct evc_balancer *balancer;
 	struct evc_mailbox *mailbox;
 	struct evc_subscription *subscription;
 	struct evc_load load;
-	bool retires;
+	uint64_t retires_at;
 	unsigned controls, drops;
 	uint64_t handled, promised;
 };
@@ -27,11 +27,8 @@ static bool deliver(void *context, void *payload, const struct evc_envelope *env
 
 static void drop(void *context, void *payload)
 {
-	struct latest_crew *crew = context;
-
 	(void)payload;
-	if (crew->drops++ == 0 && crew->retires)
-		crew->promised = evc_load_retire(&crew->load);
+	((struct latest_crew *)context)->drops++;
 }
 
 static void control(void *context)
@@ -41,12 +38,17 @@ static void control(void *context)
 
 static uint64_t number_of(void *context, const void *payload)
 {
-	(void)context;
-	return *(const uint64_t *)payload % 2;
+	struct latest_crew *crew = context;
+	const uint64_t number = *(const uint64_t *)payload;
+
+	if (number == crew->retires_at && number != 0)
+		crew->promised = evc_load_retire(&crew->load);
+	return number % 2;
 }
 
-static const char *open_crew(struct latest_crew *crew, const struct evc_conflation *conflation)
+static const char *open_crew(struct latest_crew *crew, bool is_conflated)
 {
+	const struct evc_conflation conflation = { .context = crew, .number = number_of };
 	struct evc_mailbox_options mailbox = { .size = sizeof(mailbox), .control = control, .context = crew };
 	struct evc_subscription_options options = { .size = sizeof(options), .deliver = deliver, .drop = drop,
 						    .context = crew };
@@ -54,8 +56,8 @@ static const char *open_crew(struct latest_crew *crew, const struct evc_conflati
 
 	EXPECT_OK(evc_router_create(&crew->router));
 	EXPECT_OK(evc_mailbox_create(&mailbox, &crew->mailbox));
-	if (conflation != NULL)
-		EXPECT_OK(evc_mailbox_add_conflated_subscription(crew->mailbox, &options, conflation,
+	if (is_conflated)
+		EXPECT_OK(evc_mailbox_add_conflated_subscription(crew->mailbox, &options, &conflation,
 								 &crew->subscription));
 	else
 		EXPECT_OK(evc_mailbox_add_latest_subscription(crew->mailbox, &options, &crew->subscription));
@@ -78,15 +80,15 @@ static const char *close_crew(struct latest_crew *crew)
 }
 
 /* Dispatches the numbers from 0 on, in chains, with payloads of this size, and takes what waits after each second one. */
-static const char *count_lost(size_t size, uint32_t together, const struct evc_conflation *conflation)
+static const char *count_lost(size_t size, uint32_t together, bool is_conflated)
 {
 	enum { CHAINS = 6 };
 	struct latest_crew crew = { 0 };
-	const unsigned keys = conflation != NULL ? 2 : 1;
+	const unsigned keys = is_conflated ? 2 : 1;
 	/* Of all events, and of those since the last take. */
 	uint64_t number = 0, since = 0;
 
-	EXPECT_NONE(open_crew(&crew, conflation));
+	EXPECT_NONE(open_crew(&crew, is_conflated));
 	for (unsigned chain = 0; chain < CHAINS; chain++) {
 		struct evc_dispatch dispatch;
 		uint64_t waiting;
@@ -113,24 +115,22 @@ static const char *count_lost(size_t size, uint32_t together, const struct evc_c
 
 static const char *superseded_is_lost(void)
 {
-	const struct evc_conflation conflation = { .number = number_of };
-
 	for (unsigned is_boxed = 0; is_boxed < 2; is_boxed++)
 		for (uint32_t together = 1; together <= 3; together++) {
-			EXPECT_NONE(count_lost(is_boxed ? 200 : 8, together, NULL));
-			EXPECT_NONE(count_lost(is_boxed ? 200 : 8, together, &conflation));
+			EXPECT_NONE(count_lost(is_boxed ? 200 : 8, together, false));
+			EXPECT_NONE(count_lost(is_boxed ? 200 : 8, together, true));
 		}
 	return NULL;
 }
 
-/* The end of the first superseded payload retires the receiver, whose promise is then found lost. */
+/* The receiver retires once the second event is promised, which then supersedes the first. */
 static const char *lost_when_retired(void)
 {
-	struct latest_crew crew = { .retires = true };
-	uint64_t value = 0, handled = 0;
+	struct latest_crew crew = { .retires_at = 4 };
+	uint64_t handled = 0;
 
-	EXPECT_NONE(open_crew(&crew, NULL));
-	for (unsigned i = 0; i < 2; i++)
+	EXPECT_NONE(open_crew(&crew, true));
+	for (uint64_t value = 2; value <= 4; value += 2)
 		EXPECT_OK(evc_dispatch_bytes(crew.router, 1, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value), 8, NULL));
 	EXPECT_EQUAL(crew.promised, 2, "promises in all");
 	EXPECT_STATUS(evc_mailbox_pump_until(crew.mailbox, 10, EVC_FOREVER, &handled), EVC_EMPTY);
@@ -144,7 +144,7 @@ static const char *superseded_without_a_promise(void)
 	struct latest_crew crew = { 0 };
 	uint64_t value = 0;
 
-	EXPECT_NONE(open_crew(&crew, NULL));
+	EXPECT_NONE(open_crew(&crew, false));
 	/* One by the balancer, one past it, and another one by the balancer. */
 	for (unsigned i = 0; i < 3; i++)
 		EXPECT_OK(evc_dispatch_bytes(crew.router, 1 + i % 2, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value), 8, NULL));

@@ -51,9 +51,9 @@ EVC_API uint64_t evc_load_promised(const struct evc_load *load);
 
 /**
  * Returns how many promised envelopes are never handled, because the receiver's bounded mailbox has refused, dropped or
- * displaced them, or because a newer one of a latest-only or conflated subscription has superseded them. Of a receiver
- * that is a balancer itself, displaced and superseded events are not among them: they count in the load that it gave
- * the subscription. Threads: any. Progress: wait-free.
+ * displaced them, because a newer one of a latest-only or conflated subscription has superseded them, or because there
+ * was no memory for them. Of a receiver that is a balancer itself, displaced and superseded events are not among them:
+ * they count in the load that it gave the subscription. Threads: any. Progress: wait-free.
  */
 EVC_API uint64_t evc_load_lost(const struct evc_load *load);
 
@@ -155,8 +155,8 @@ EVC_API struct evc_subscription *evc_balancer_subscription(struct evc_balancer *
  * @param generation written into each envelope, in place of the balancer's own; at most EVC_GENERATION_MAX
  * @param timed true if the receiver needs the time of dispatch. Tell the router too; otherwise the balancer
  *         reads the clock itself, during the same dispatch.
- * @param load counts what is promised to the receiver, and what its mailbox displaces of it; must live as long as the
- *         subscription, which has this load in every balancer
+ * @param load counts what is promised to the receiver, and what of that is lost (`evc_load_lost`); must live as long
+ *         as the subscription, which has this load in every balancer
  *
  * Threads: any. Progress: blocking (a mutex, and the allocator); posting threads are not held up. Ownership:
  * the balancer holds a reference of the subscription's sink until the receiver is removed. Errors:

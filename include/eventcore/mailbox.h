@@ -407,11 +407,11 @@ EVC_API void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox);
  * @param depths receives one figure for each lane
  *
  * Threads: any. Progress: wait-free as long as the mailbox had no latest-only subscription; then blocking for a moment
- * (a mutex), O(latest-only subscriptions, and keys of conflated ones).
+ * (a mutex), O(latest-only and conflated subscriptions).
  */
 EVC_API void evc_mailbox_depths(struct evc_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT]);
 
-/** Reads the counters. Threads: any. Progress: as `evc_mailbox_depths`. */
+/** Reads the counters. Threads: any. Progress: as `evc_mailbox_depths`, and O(keys of conflated subscriptions). */
 EVC_API void evc_mailbox_read_statistics(struct evc_mailbox *mailbox,
 					 struct evc_mailbox_statistics *out);
 

@@ -192,7 +192,7 @@ EVC_API void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox,
 
 /**
  * Reads the counters. Threads: any. Progress: blocking (a mutex that workers take when they are made and when they end);
- * takes time in proportion to the workers, not to the envelopes.
+ * takes time in proportion to the workers and to the keys of conflated subscriptions, not to the envelopes.
  */
 EVC_API void evc_shared_mailbox_read_statistics(struct evc_shared_mailbox *mailbox,
 						struct evc_mailbox_statistics *out);

@@ -141,7 +141,7 @@ static bool post_token(struct evc_latest *latest, struct evc_cell *cell, unsigne
 	return true;
 }
 
-/* Ends a superseded envelope whose slot holds its payload. This thread takes the slot next again, wherever it is from. */
+/* Ends a superseded envelope with its payload in its slot, which this thread takes next again, wherever it is from. */
 static inline void keep(struct evc_envelope *envelope, const struct evc_subscription *subscription)
 {
 	struct evc_thread_record *record;
@@ -159,16 +159,15 @@ static inline void keep(struct evc_envelope *envelope, const struct evc_subscrip
 /* Ends a superseded envelope. */
 static inline void supersede(struct evc_envelope *envelope)
 {
-	/* It lives as long as the caller's post. */
 	struct evc_subscription *subscription = envelope->subscription;
-	const uint8_t flags = envelope->flags;
 
-	if (evc_likely((flags & ~EVC_ENVELOPE_PROMISED) == 0))
+	/* Before the user's code, which may dispatch to the same balancer, or wait for a retired receiver. */
+	if (evc_unlikely(envelope->flags & EVC_ENVELOPE_PROMISED))
+		evc_subscription_lose(subscription);
+	if (evc_likely((envelope->flags & ~EVC_ENVELOPE_PROMISED) == 0))
 		keep(envelope, subscription);
 	else
 		evc_envelope_release(envelope, false);
-	if (evc_unlikely(flags & EVC_ENVELOPE_PROMISED))
-		evc_subscription_lose(subscription);
 }
 
 /* P2, once it was loaded, after a P1 that has found `old`; and what both change of `idle`. */

@@ -3,6 +3,7 @@
 
 import EventCore
 import EventCoreTestSupport
+import Synchronization
 import Testing
 
 /// Events that a newer one supersedes are not handled: they are no load of their thread from then on.
@@ -49,6 +50,34 @@ struct PoolLatestTests {
     for thread in held { thread.letGo() }
     #expect(pool.drain())
     #expect(pool.statistics.skipped == 10)
+  }
+
+  @Test("what an array has superseded counts as on the other core, in a pool of 65 threads", arguments: cores)
+  func arrays(core: EventCentral.Core) {
+    final class Chooser: EventPoolBalancing {
+      let chosen = Atomic<Int>(0)
+      let loads = Log<Int>()
+      func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
+        let chosen = chosen.load(ordering: .relaxed)
+        loads.append(choice.load(of: chosen))
+        return chosen
+      }
+    }
+    // No thread runs there.
+    let central = EventCentral(deterministic: 1, core: core, clock: ManualClock())
+    let chooser = Chooser()
+    let pool = EventPool(capacity: 65, balancer: chooser, on: central) { _ in
+      let thread = EventThread()
+      thread.addEventCallback({ (_: Moved) in }, interestedIn: .latestOnly)
+      return thread
+    }
+    // Each array is posted in parts: its first event, and up to 63 for each of the first 63 threads.
+    for (index, loads) in [(0, [0, 1, 2, 3, 4, 5]), (62, [0, 1, 2, 3, 4, 5]), (63, [0, 1, 1, 1, 1, 1])] {
+      chooser.chosen.store(index, ordering: .relaxed)
+      (0..<6).map { Moved(conflationKey: $0) }.queue(on: central)
+      #expect(chooser.loads.take() == loads, "thread \(index)")
+    }
+    #expect(pool.eventCount == 3 && pool.drain() && pool.statistics.skipped == 15)
   }
 
   @Test(

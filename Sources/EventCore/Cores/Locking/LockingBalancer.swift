@@ -57,8 +57,8 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
     return fate
   }
 
-  /// Threads are chosen as on the other core: for the first record, then for up to 63 at a time before the first of
-  /// these is posted. So what is lost of them counts afterwards.
+  /// Threads are chosen as on the other core: for the first record, then for up to 63 at a time before those for the
+  /// first 63 threads are posted. So what is lost of these counts afterwards.
   override func post(_ run: LockingRun, _ post: inout LockingPost) {
     var losses: [Loss] = []
     for index in 0..<run.count {
@@ -68,7 +68,7 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
       }
       let (fate, loss) = put(run[index], &post)
       post.finish(run[index], fate)
-      if let loss { losses.append(loss) }
+      if let loss, loss.index < 63 { losses.append(loss) } else { loss?.count() }
     }
     for loss in losses { loss.count() }
   }
