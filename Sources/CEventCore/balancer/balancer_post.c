@@ -17,7 +17,10 @@
 #include "balancer/load.h"
 #include "memory/spares.h"
 
-/* How many envelopes of a chain behind the first, and how many receivers, are handled at a time. */
+/*
+ * How many envelopes of a chain behind the first, and how many receivers, are handled at a time. `slice` of
+ * LockingBalancer.swift is the same, so that both cores choose alike.
+ */
 #define SLICE 63u
 
 /* The index of the receiver for an envelope. Runs user code. */

@@ -170,7 +170,10 @@ static inline void supersede(struct evc_envelope *envelope)
 		evc_envelope_release(envelope, false);
 }
 
-/* P2, once it was loaded, after a P1 that has found `old`; and what both change of `idle`. */
+/*
+ * P2, once it was loaded, after a P1 that has found `old`; and what both change of `idle`. Out of line, or else `post`
+ * would not be inlined either, which costs a dispatch 3 ns.
+ */
 static __attribute__((noinline)) void finish_post(struct evc_latest *latest, struct evc_cell *cell, unsigned lane,
 						  uintptr_t old, bool suffices,
 						  struct evc_thread_record *record)

@@ -119,6 +119,7 @@ void evc_latest_discount(struct evc_subscription_list *subscriptions, uint64_t d
 	pthread_mutex_lock(&list->mutex);
 	for (struct evc_latest *latest = list->first; latest != NULL; latest = latest->next)
 		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+			/* Relaxed: a momentary figure, as count_idle. */
 			int32_t idle = atomic_load_explicit(&latest->idle[lane], memory_order_relaxed);
 			uint64_t count = idle > 0 ? (uint64_t)idle : 0;
 

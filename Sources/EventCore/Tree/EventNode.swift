@@ -82,7 +82,7 @@ open class EventNode: @unchecked Sendable, Identifiable, CustomStringConvertible
   final var label: String { name ?? "\(type(of: self))" }
 
   /// What the node is printed as: its ``path``, unless a subclass overrides it. Paths and diagrams have ``name`` and do
-  /// not ask for it.
+  /// not ask for it. **Threads**: any; an override runs on the thread that prints.
   open var description: String { path }
 }
 

@@ -74,7 +74,7 @@ struct RequestTests {
         return central.scheduleStatistics.pending == 0
       })
     await #expect(throws: EventWaitError.timedOut(.seconds(1))) { try await late.value }
-    kept.take()
+    _ = kept.take()
 
     let cancelled = Task { try await ask(nil) }
     await offThePool { _ = kept.entries(atLeast: 1) }

@@ -33,6 +33,7 @@ struct TreeShapeTests {
   @Test("a subclass says what it is printed as, and paths and diagrams keep its name", arguments: cores)
   func ownDescription(core: EventCentral.Core) {
     final class Cart: EventNode, @unchecked Sendable {
+      // It adds no state.
       override var description: String { "a cart in \(super.description)" }
     }
     let cart: EventNode = Cart(parent: EventNode(name: "app", core: core))

@@ -40,6 +40,7 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
 
     func count() {
       let entry = snapshot.entries[index]
+      // As in `put`: every thread of a pool has a load.
       if entry.load.unsafelyUnwrapped.lose(1) { entry.sink._withUnsafeGuaranteedRef { $0.lookAgain() } }
     }
   }
@@ -57,18 +58,22 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
     return fate
   }
 
-  /// Threads are chosen as on the other core: for the first record, then for up to 63 at a time before those for the
-  /// first 63 threads are posted. So what is lost of these counts afterwards.
+  /// How many records behind the first, and how many threads, the other core handles at a time (SLICE of
+  /// balancer_post.c).
+  private static let slice = 63
+
+  /// Threads are chosen as on the other core: for the first record, then for a slice before those for the first threads
+  /// are posted. So what is lost of these counts afterwards.
   override func post(_ run: LockingRun, _ post: inout LockingPost) {
     var losses: [Loss] = []
     for index in 0..<run.count {
-      if index % 63 == 1 {
+      if index % Self.slice == 1 {
         for loss in losses { loss.count() }
         losses.removeAll(keepingCapacity: true)
       }
       let (fate, loss) = put(run[index], &post)
       post.finish(run[index], fate)
-      if let loss, loss.index < 63 { losses.append(loss) } else { loss?.count() }
+      if let loss, loss.index < Self.slice { losses.append(loss) } else { loss?.count() }
     }
     for loss in losses { loss.count() }
   }
