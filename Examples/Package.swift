@@ -77,7 +77,15 @@ let package = Package(
     .testTarget(
       name: "StatisticsSocketTests",
       dependencies: ["StatisticsSocket", .product(name: "EventCore", package: "EventCore")]),
-    .testTarget(name: "EventCoreGameTests", dependencies: ["EventCoreGame", "TerminalScreen"]),
+    // A pseudo terminal, for the tests of programs.
+    .target(name: "ChildOnTerminal", path: "Tests/ChildOnTerminal"),
+    .testTarget(name: "EventCoreGameTests", dependencies: ["ChildOnTerminal", "EventCoreGame", "TerminalScreen"]),
+    .testTarget(
+      name: "EventCoreTopTests",
+      dependencies: [
+        "ChildOnTerminal", "EventCoreDemo", "EventCoreTop", "StatisticsSocket",
+        .product(name: "EventCore", package: "EventCore"),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -12,8 +12,9 @@ struct Top: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "eventcore-top", abstract: "The live statistics of a process that shows them by a socket.",
     discussion: """
-      The process opts in with a StatisticsServer: eventcore-demo --socket /tmp/demo.socket. In a terminal there is a table, \
-      renewed with each frame; elsewhere each frame is a line of JSON.
+      The process opts in with a StatisticsServer: eventcore-demo --socket /tmp/demo.socket. In a terminal there is a \
+      table, renewed with each frame; elsewhere each frame is a line of JSON. It ends when the process does, or shows \
+      no more, with status 0.
       """)
 
   @Argument(help: "The path of the socket.")
@@ -34,14 +35,17 @@ struct Top: ParsableCommand {
     while count < frames ?? .max, let line = client.nextLine() {
       count += 1
       guard isTerminal else {
-        FileHandle.standardOutput.write(Data(line + [UInt8(ascii: "\n")]))
+        try FileHandle.standardOutput.write(contentsOf: Data(line + [UInt8(ascii: "\n")]))
         continue
       }
       let frame = try JSONDecoder().decode(Frame.self, from: Data(line))
       // To the upper left; each line is cleared to its end, and what is below the last one.
+      let (columns, rows) = size
       let lines = page(frame, after: last).prefix(rows).map { line in
-        // Names are the other process's: what moves the cursor stays out.
+        // Names are the other process's: what moves the cursor stays out. A line that the terminal continues would move
+        // those below.
         String(String.UnicodeScalarView(line.unicodeScalars.filter { $0.properties.generalCategory != .control }))
+          .prefix(columns)
       }
       print("\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\n"), terminator: "\u{1B}[J")
       fflush(nil)
@@ -50,10 +54,11 @@ struct Top: ParsableCommand {
     if isTerminal { print() }
   }
 
-  /// How many lines the terminal shows.
-  private var rows: Int {
+  /// What the terminal shows.
+  private var size: (columns: Int, rows: Int) {
     var window = winsize()
-    return ioctl(1, UInt(TIOCGWINSZ), &window) == 0 && window.ws_row > 0 ? Int(window.ws_row) : 24
+    guard ioctl(1, UInt(TIOCGWINSZ), &window) == 0, window.ws_row > 0, window.ws_col > 0 else { return (80, 24) }
+    return (Int(window.ws_col), Int(window.ws_row))
   }
 
   private func page(_ frame: Frame, after last: Frame?) -> [String] {

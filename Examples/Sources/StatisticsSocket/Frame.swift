@@ -32,6 +32,11 @@ public struct SocketError: Error, CustomStringConvertible {
   let streamSocket = Int32(SOCK_STREAM.rawValue)
 #endif
 
+/// Keeps a socket out of the programs that this process starts: a connection that one of them holds would not end.
+func keepPrivate(_ socket: Int32) {
+  _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
+}
+
 /// A socket of the Unix domain, as `connect` and `bind` take it.
 struct SocketAddress {
   private var address = sockaddr_un()

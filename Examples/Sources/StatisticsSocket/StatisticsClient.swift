@@ -16,6 +16,7 @@ public final class StatisticsClient {
     let address = try SocketAddress(path)
     file = socket(AF_UNIX, streamSocket, 0)
     guard file >= 0 else { throw SocketError(call: "socket", path: path, code: errno) }
+    keepPrivate(file)
     let file = file
     guard address.pass(to: { connect(file, $0, $1) }) == 0 else {
       throw SocketError(call: "connect", path: path, code: errno)

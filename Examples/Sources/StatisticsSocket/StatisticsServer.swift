@@ -6,7 +6,7 @@ import Foundation
 import Synchronization
 
 /// Shows the statistics of a central to other processes of the same user on this machine, by a socket in the file
-/// system. While nobody is connected the central is not observed.
+/// system, which is that user's alone (mode 0600). While nobody is connected the central is not observed.
 ///
 /// Released, it lets nobody else in, and ends those that are connected with their next frame. A client that reads
 /// nothing for five seconds is ended.
@@ -52,6 +52,7 @@ public final class StatisticsServer: Sendable {
     let address = try SocketAddress(path)
     let listening = socket(AF_UNIX, streamSocket, 0)
     guard listening >= 0 else { throw SocketError(call: "socket", path: path, code: errno) }
+    keepPrivate(listening)
     var status = stat()
     if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK { unlink(path) }
     // Nobody but the user may look on; until it listens, nobody can connect.
@@ -78,6 +79,7 @@ public final class StatisticsServer: Sendable {
           if errno != EINTR { Thread.sleep(forTimeInterval: 0.1) }
           continue
         }
+        keepPrivate(client)
         let session = Thread {
           Self.serve(client, weakCentral, hasEnded, every: interval, slowerThan: slowerThan)
         }

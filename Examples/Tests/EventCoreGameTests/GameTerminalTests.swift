@@ -3,6 +3,7 @@
 
 // A child gets its controlling terminal by opening it as the leader of a session, which is so on Linux alone.
 #if os(Linux)
+  import ChildOnTerminal
   import Foundation
   import Testing
 
@@ -11,7 +12,7 @@
     @Test(arguments: [SIGTERM, SIGINT, SIGHUP, SIGQUIT]) func aSignalEndsTheGameAndTheTerminalIsAsBefore(
       signal: Int32
     ) throws {
-      let game = try ChildOnTerminal(["--seed", "7"])
+      let game = try ChildOnTerminal("eventcore-game", ["--seed", "7"])
       try game.read(until: "ENTER")
       #expect(game.modes != game.before)
       kill(game.process, signal)
@@ -21,7 +22,7 @@
     }
 
     @Test func controlCEndsTheGameAndTheTerminalIsAsBefore() throws {
-      let game = try ChildOnTerminal(["--seed", "7"])
+      let game = try ChildOnTerminal("eventcore-game", ["--seed", "7"])
       try game.read(until: "ENTER")
       game.type("\u{3}")
       try game.read(until: "\u{1b}[?25h\u{1b}[?1049l")
@@ -30,7 +31,7 @@
     }
 
     @Test func aClosedTerminalEndsTheGame() throws {
-      let game = try ChildOnTerminal(["--seed", "7"])
+      let game = try ChildOnTerminal("eventcore-game", ["--seed", "7"])
       try game.read(until: "ENTER")
       game.closeTerminal()
       #expect(try game.exitStatus() == 128 + SIGHUP)
@@ -38,7 +39,7 @@
 
     /// Nobody takes what the game writes: it leaves frames out, and is still there for a signal.
     @Test func aTerminalThatIsStuckDoesNotHoldTheGame() throws {
-      let game = try ChildOnTerminal(["--seed", "7"])
+      let game = try ChildOnTerminal("eventcore-game", ["--seed", "7"])
       try game.read(until: "ENTER")
       game.stopOutput()
       game.type("\r")
@@ -48,7 +49,7 @@
     }
 
     @Test func aTerminalThatIsTooSmallPausesTheGameAndSaysSo() throws {
-      let game = try ChildOnTerminal(["--seed", "7"])
+      let game = try ChildOnTerminal("eventcore-game", ["--seed", "7"])
       try game.read(until: "ENTER")
       game.type("\r")
       try game.read(until: "SCORE")

@@ -40,6 +40,41 @@ struct StatisticsSocketTests {
     pump.run()
   }
 
+  @Test("the socket is its user's alone")
+  func mode() throws {
+    let server = try StatisticsServer(EventCentral(), at: path)
+    var status = stat()
+    #expect(lstat(path, &status) == 0)
+    #expect(status.st_mode & ~S_IFMT == 0o600)
+    #expect(status.st_uid == getuid())
+    withExtendedLifetime(server) {}
+  }
+
+  @Test("programs that this process starts inherit none of the sockets")
+  func inherited() throws {
+    let world = EventCentral()
+    let server = try StatisticsServer(world, at: path)
+    let client = try StatisticsClient(at: path)
+    // Now that a frame has come, the server has accepted.
+    #expect(try client.next() != nil)
+    let sockets = (0..<1024 as Range<Int32>).filter { isOurs($0, getsockname) || isOurs($0, getpeername) }
+    #expect(sockets.count == 3)
+    for socket in sockets { #expect(fcntl(socket, F_GETFD) == FD_CLOEXEC) }
+    withExtendedLifetime((server, client)) {}
+  }
+
+  /// Whether one side of a socket is bound to the path of this test.
+  private func isOurs(
+    _ socket: Int32, _ ask: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+  ) -> Bool {
+    var address = sockaddr_un()
+    var size = socklen_t(MemoryLayout<sockaddr_un>.size)
+    return withUnsafeMutableBytes(of: &address) { bytes in
+      guard ask(socket, bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self), &size) == 0 else { return false }
+      return bytes[..<Int(size)].contains(path.utf8)
+    }
+  }
+
   @Test("a socket that was left behind is replaced, and another file is not")
   func replaced() throws {
     let world = EventCentral()

@@ -4,13 +4,13 @@
 #if os(Linux)
   import Foundation
 
-  /// A run of the game on a pseudo terminal of 80 columns and 24 rows.
-  final class ChildOnTerminal {
+  /// A run of one of the programs on a pseudo terminal of 80 columns and 24 rows.
+  package final class ChildOnTerminal {
     struct Failure: Error { let description: String }
 
-    private(set) var process: pid_t = 0
+    package private(set) var process: pid_t = 0
     /// The modes of the terminal before the child began.
-    private(set) var before: [tcflag_t] = []
+    package private(set) var before: [tcflag_t] = []
     private var ours: Int32
     /// Open until the end: when the last one closes its side, the system forgets the modes.
     private let theirs: Int32
@@ -19,15 +19,15 @@
     private var status: Int32?
     private var output = ""
 
-    init(_ arguments: [String]) throws {
+    package init(_ name: String, _ arguments: [String]) throws {
       ours = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
       // Swift does not see `unlockpt` and `ptsname`, which make these two calls (TIOCSPTLCK, TIOCGPTN).
       var (locked, number) = (Int32(0), UInt32(0))
       guard ours >= 0, ioctl(ours, 0x4004_5431, &locked) == 0, ioctl(ours, 0x8004_5430, &number) == 0 else {
         throw Failure(description: "no pseudo terminal: \(String(cString: strerror(errno)))")
       }
-      let name = "/dev/pts/\(number)"
-      theirs = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)
+      let terminal = "/dev/pts/\(number)"
+      theirs = open(terminal, O_RDWR | O_NOCTTY | O_CLOEXEC)
       var pipes: [Int32] = [0, 0]
       guard theirs >= 0, pipe(&pipes) == 0 else { throw Failure(description: "no descriptors") }
       for end in pipes { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -43,14 +43,14 @@
       posix_spawnattr_setflags(&attributes, 0x80)
       var actions = posix_spawn_file_actions_t()
       posix_spawn_file_actions_init(&actions)
-      posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, name, O_RDWR, 0)
+      posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, terminal, O_RDWR, 0)
       posix_spawn_file_actions_adddup2(&actions, STDIN_FILENO, STDOUT_FILENO)
       posix_spawn_file_actions_adddup2(&actions, pipes[1], 3)
       defer {
         posix_spawnattr_destroy(&attributes)
         posix_spawn_file_actions_destroy(&actions)
       }
-      let program = Bundle.main.executableURL!.deletingLastPathComponent().appending(path: "eventcore-game").path
+      let program = Bundle.main.executableURL!.deletingLastPathComponent().appending(path: name).path
       var words = ([program] + arguments).map { strdup($0) } + [nil]
       defer { for word in words { free(word) } }
       let result = posix_spawn(&process, program, &actions, &attributes, &words, environ)
@@ -68,28 +68,29 @@
     }
 
     /// The modes of the terminal, which a program in it changes.
-    var modes: [tcflag_t] {
+    package var modes: [tcflag_t] {
       var modes = termios()
       tcgetattr(theirs, &modes)
       return [modes.c_iflag, modes.c_oflag, modes.c_cflag, modes.c_lflag]
     }
 
-    func resize(columns: UInt16, rows: UInt16) {
+    package func resize(columns: UInt16, rows: UInt16) {
       var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
       _ = ioctl(theirs, UInt(TIOCSWINSZ), &size)
     }
 
-    func type(_ text: String) {
+    package func type(_ text: String) {
       _ = write(ours, text, text.utf8.count)
     }
 
-    func closeTerminal() {
+    package func closeTerminal() {
       if ours >= 0 { close(ours) }
       ours = -1
     }
 
-    /// Reads what the child writes, until a text has come. What was read before it is forgotten.
-    func read(until text: String) throws {
+    /// Reads what the child writes, until a text has come. Returns what came before it.
+    @discardableResult
+    package func read(until text: String) throws -> String {
       while !output.contains(text) {
         try wait(for: ours, "the text \(text)")
         var bytes = [UInt8](repeating: 0, count: 4096)
@@ -98,15 +99,17 @@
         // A character may be cut in two. None of those that are looked for is outside of ASCII.
         output += String(decoding: bytes[..<count], as: UTF8.self)
       }
-      output.removeSubrange(..<output.range(of: text)!.upperBound)
+      let range = output.range(of: text)!
+      defer { output.removeSubrange(..<range.upperBound) }
+      return String(output[..<range.lowerBound])
     }
 
     /// From now on the terminal takes nothing of what the child writes.
-    func stopOutput() {
+    package func stopOutput() {
       tcflow(theirs, TCOOFF)
     }
 
-    func exitStatus() throws -> Int32 {
+    package func exitStatus() throws -> Int32 {
       try wait(for: life, "the end")
       var result: Int32 = 0
       waitpid(process, &result, 0)
