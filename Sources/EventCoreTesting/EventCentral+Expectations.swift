@@ -50,7 +50,10 @@ extension EventCentral {
     let probe = EventProbe(type, on: self, where: matches)
     guard try await isReached(by: probe, within: duration), let event = probe.events.first else {
       throw EventExpectationError(
-        description: "Expected a \(type)\(matches == nil ? "" : " that matches"), and none came within \(duration).")
+        description: """
+          Expected a \(type)\(matches == nil ? "" : " that matches"), and none came within \(duration). What was \
+          dispatched before this call does not count: make an EventProbe before the dispatch for that.
+          """)
     }
     return event
   }
