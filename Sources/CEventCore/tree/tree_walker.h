@@ -95,6 +95,8 @@ struct evc_tree_walk {
 	uint32_t chunk;
 	/* EVC_WALK_* bits. The thread's, but others set EVC_WALK_AWAITED, under the mutex. */
 	_Atomic uint8_t attention;
+	/* Swift's; the core neither reads nor writes it. */
+	uint8_t scope;
 	/* Where removals are announced; what it said before the chunk was collected (tree_wait.h). */
 	const _Atomic uint64_t *last_removal;
 	uint64_t seen;
@@ -173,6 +175,7 @@ static_assert(offsetof(struct evc_tree_walk, current) == 24, "Swift counts on it
 static_assert(offsetof(struct evc_tree_walk, calling) == 32, "Swift counts on it");
 static_assert(offsetof(struct evc_tree_walk, chunk) == 40, "Swift counts on it");
 static_assert(offsetof(struct evc_tree_walk, attention) == 44, "Swift counts on it");
+static_assert(offsetof(struct evc_tree_walk, scope) == 45, "Swift counts on it");
 static_assert(offsetof(struct evc_tree_walk, last_removal) == 48, "Swift counts on it");
 static_assert(offsetof(struct evc_tree_walk, seen) == 56, "Swift counts on it");
 static_assert(offsetof(struct evc_tree_walk, window) == EVC_CACHE_LINE, "a line of the thread's own");

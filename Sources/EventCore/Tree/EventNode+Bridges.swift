@@ -53,4 +53,13 @@ extension EventNode {
       HandlerInterest<E>(.all, maximumAge: 0, isJudged: false),
       HandlerCallback(owned: { (node: EventNode, event) in node.raise(event: event, scope: scope) }))
   }
+
+  /// Raises an event that came from another machine, which its handlers can tell (``EventNodeContext/isInward``). For
+  /// packages that write `@_spi(Bridge) import EventCore`; others do not see it.
+  ///
+  /// **Threads**, **Order**: as ``raise(event:scope:)``.
+  @_spi(Bridge)
+  public final func raiseInward<E: Eventable>(event: E) {
+    _ = walkTree(event, from: self, phases: EventRaiseScope.tree.rawValue | TreePhases.inward)
+  }
 }

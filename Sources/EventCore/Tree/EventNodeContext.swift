@@ -71,6 +71,10 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
     EventPhase(rawValue: UInt8(truncatingIfNeeded: walk.pointee.phase)).unsafelyUnwrapped
   }
 
+  /// Whether the event came from another machine (``EventNode/raiseInward(event:)``). What its handlers raise did not.
+  @_spi(Bridge)
+  public var isInward: Bool { walk.pointee.scope & TreePhases.inward != 0 }
+
   /// How many nodes are above this one now; 0 if it has ended since the call began.
   ///
   /// **Complexity**: O(depth).

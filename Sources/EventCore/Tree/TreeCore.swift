@@ -53,7 +53,7 @@ protocol TreeCore: SendableMetatype {
   /// Begins a walk. Nil if there is no handler to call.
   ///
   /// - Parameters:
-  ///   - phases: The bits of an `EventRaiseScope`, and `TreePhases.below`.
+  ///   - phases: The bits of an `EventRaiseScope`, and of `TreePhases`.
   static func begin(_ node: UnsafeMutableRawPointer, key: UInt, phases: UInt8)
     -> UnsafeMutablePointer<TreeWalk>?
 

@@ -36,6 +36,8 @@ struct TreeWalk {
   /// registrations were found, or `calling` needs a fence, or a thread waits for the previous handler.
   /// Atomic: written by the walking thread and by threads that wait for a handler.
   @usableFromInline var attention: UInt8 = 0
+  /// The bits with which `walkTree` began it. Used by the walking thread alone.
+  @usableFromInline var scope: UInt8 = 0
   /// Changes whenever a handler of any tree is removed: written under the core's lock, read by walks before
   /// each call. As long as it is `seen`, no handler has ended since the registrations were found. The
   /// address is constant.
@@ -58,11 +60,13 @@ enum TreeModes {
   @usableFromInline static let choice: UInt8 = 16
 }
 
-/// The bit that the phases of a walk have besides those of an `EventRaiseScope`.
+/// The bits that the phases of a walk have besides those of an `EventRaiseScope`.
 @usableFromInline
 enum TreePhases {
   /// The event propagates from the node itself instead of its root.
   @usableFromInline static let below: UInt8 = 32
+  /// The event came from another machine. Nothing to the core.
+  static let inward: UInt8 = 64
 }
 
 @inlinable

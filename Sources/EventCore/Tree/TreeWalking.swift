@@ -5,13 +5,14 @@ import Synchronization
 
 /// Calls the handlers of a raised event, one after the other, on the calling thread.
 ///
-/// - Parameter phases: The bits of an `EventRaiseScope`, and `TreePhases.below`.
+/// - Parameter phases: The bits of an `EventRaiseScope`, and of `TreePhases`.
 @inlinable
 func walkTree<E: Eventable>(_ event: E, from source: EventNode, phases: UInt8) -> EventOutcome {
   let core = source.core
   guard let walk = core.begin(source.node, key: eventKey(E.self), phases: phases) else {
     return EventOutcome()
   }
+  walk.pointee.scope = phases
   var handlerCount = 0
   repeat {
     // Not nil, here and below: the core sets both before it returns a walk.

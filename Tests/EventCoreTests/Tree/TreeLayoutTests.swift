@@ -20,6 +20,7 @@ struct TreeLayoutTests {
     #expect(MemoryLayout<TreeWalk>.offset(of: \.calling) == 32)
     #expect(MemoryLayout<TreeWalk>.offset(of: \.first) == 40)
     #expect(MemoryLayout<TreeWalk>.offset(of: \.attention) == 44)
+    #expect(MemoryLayout<TreeWalk>.offset(of: \.scope) == 45)
     #expect(MemoryLayout<TreeWalk>.offset(of: \.lastRemoval) == 48)
     #expect(MemoryLayout<TreeWalk>.offset(of: \.seen) == 56)
   }

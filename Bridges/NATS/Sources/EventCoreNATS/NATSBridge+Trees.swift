@@ -4,7 +4,6 @@
 import CNATS
 @_spi(Bridge) import EventCore
 import Foundation
-import Synchronization
 
 extension NATSBridge {
   /// Joins a part of a tree with the trees of other machines, under a subject.
@@ -18,11 +17,9 @@ extension NATSBridge {
   /// An event that is raised at the node or below it goes out when it climbs past the node: under the prefix, the names
   /// of the nodes down to the one that raised it, and the event's own subject. Spaces, dots, `*`, `>` and `%` of a name
   /// are written as in a URL, and an empty one as `%`. One that is consumed below stays here.
-  /// What comes in is raised at the node with the same names, and does not go out again, neither do events of the same
-  /// type that its handlers raise at the same node before they return: the two cannot be told apart. What a task raises
-  /// goes out, also one that such a handler has started. Without such a node it is counted as ``Counts/unheard``; of
-  /// several nodes with one name the first one gets it. One whose path has more than some 4,000 bytes is counted as
-  /// ``Counts/tooLarge`` where it is raised.
+  /// What comes in is raised at the node with the same names, and does not go out again; what its handlers raise does.
+  /// Without such a node it is counted as ``Counts/unheard``; of several nodes with one name the first one gets it. One
+  /// whose path has more than some 4,000 bytes is counted as ``Counts/tooLarge`` where it is raised.
   ///
   /// - Parameters:
   ///   - node: Not retained: the registration ends with it. (If all handlers of the node were removed before, nothing
@@ -87,7 +84,7 @@ private struct TreeEntry: Sendable {
     raise = { message, node in
       guard let (event, _) = reader.read(message) else { return }
       guard let node else { return counters.unheard.increment() }
-      central.withCarriedFields(fields(of: message)) { ArrivalMark.raise(event, at: node) }
+      central.withCarriedFields(fields(of: message)) { node.raiseInward(event: event) }
       counters.dispatched.increment()
     }
     // Through the outbox: the thread that raises waits for nobody.
@@ -95,7 +92,7 @@ private struct TreeEntry: Sendable {
     let thread = bridge.thread
     let place = WeakNode(node)
     let handler = node.addHandler(.onRaise, for: E.self) { context in
-      guard !ArrivalMark.isOn(E.self, from: context.source), let node = place.node else { return .continue }
+      guard !context.isInward, let node = place.node else { return .continue }
       let words = [prefix] + names(from: node, to: context.source) + [E.subject]
       let (event, time) = (context.event, central.now)
       thread.queueEvent(Posted { outlet.send(event, under: words.joined(separator: "."), .queue, .normal, time) })
@@ -112,33 +109,6 @@ private struct TreeEntry: Sendable {
     guard bytes.suffix(end.count).elementsEqual(end) else { return nil }
     return bytes.dropLast(end.count).split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
       .map { Substring($0) }
-  }
-}
-
-/// The event that a thread raises because it has arrived. Its handlers run on that thread until the raise returns. A
-/// task that one of them has started inherits the mark, on other threads and for ever, and raises events of its own.
-private final class ArrivalMark: Sendable {
-  @TaskLocal private static var current: ArrivalMark?
-  private let node: ObjectIdentifier
-  private let type: ObjectIdentifier
-  private let thread = ObjectIdentifier(Thread.current)
-  // Relaxed: written by that thread, and read by it, or by one that was made after its end and got its address.
-  private let isOver = Atomic<Bool>(false)
-
-  private init(_ node: ObjectIdentifier, _ type: ObjectIdentifier) { (self.node, self.type) = (node, type) }
-
-  static func raise<E: RemoteEvent>(_ event: E, at node: EventNode) {
-    let mark = ArrivalMark(ObjectIdentifier(node), ObjectIdentifier(E.self))
-    $current.withValue(mark) { _ = node.raise(event: event) }
-    mark.isOver.store(true, ordering: .relaxed)
-  }
-
-  /// Whether this thread raises an event of a type at a node because it has arrived.
-  static func isOn<E: RemoteEvent>(_ type: E.Type, from node: EventNode) -> Bool {
-    guard let mark = current, mark.node == ObjectIdentifier(node), mark.type == ObjectIdentifier(E.self) else {
-      return false
-    }
-    return mark.thread == ObjectIdentifier(Thread.current) && !mark.isOver.load(ordering: .relaxed)
   }
 }
 

@@ -83,7 +83,7 @@
       // The core takes an empty scope for a mistake.
       guard phases & EventRaiseScope.tree.rawValue != 0 else { return nil }
       var walk: UnsafeMutablePointer<evc_walk>?
-      let status = evc_walk_begin(OpaquePointer(node), UInt64(key), UInt32(phases), &walk)
+      let status = evc_walk_begin(OpaquePointer(node), UInt64(key), UInt32(phases & ~TreePhases.inward), &walk)
       guard status == EVC_OK else {
         if status != EVC_EMPTY { requireCore(status, "raise an event") }
         return nil
