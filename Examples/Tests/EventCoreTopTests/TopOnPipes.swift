@@ -33,7 +33,7 @@ final class TopOnPipes {
   }
 
   deinit {
-    // It has inherited the signals that a thread of Dispatch blocks, so that no other one would end it.
+    // No other signal: a thread of Dispatch, which may have started it, blocks them, and it inherits that.
     if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     process.waitUntilExit()
   }

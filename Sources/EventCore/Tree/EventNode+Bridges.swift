@@ -57,7 +57,9 @@ extension EventNode {
   /// Raises an event that came from another machine, which its handlers can tell (``EventNodeContext/isInward``). For
   /// packages that write `@_spi(Bridge) import EventCore`; others do not see it.
   ///
-  /// **Threads**, **Order**: as ``raise(event:scope:)``.
+  /// - Parameter event: What happened there.
+  ///
+  /// **Threads**, **Order**, **Complexity**: as for ``raise(event:scope:)``.
   @_spi(Bridge)
   public final func raiseInward<E: Eventable>(event: E) {
     _ = walkTree(event, from: self, phases: EventRaiseScope.tree.rawValue | TreePhases.inward)

@@ -72,6 +72,8 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
   }
 
   /// Whether the event came from another machine (``EventNode/raiseInward(event:)``). What its handlers raise did not.
+  ///
+  /// **Threads**, **Ownership**: as for the context. **Complexity**: O(1).
   @_spi(Bridge)
   public var isInward: Bool { walk.pointee.scope & TreePhases.inward != 0 }
 

@@ -139,4 +139,28 @@ import Testing
     #expect(lanes.entries == ["stack high"])
     registration.remove()
   }
+
+  @Test("a tree tells what has arrived from what is raised, also inside and after its handlers (D7)", arguments: cores)
+  func raisesInward(core: EventCentral.Core) {
+    let root = EventNode(name: "root", core: core)
+    let leaf = EventNode(parent: root, name: "leaf")
+    let told = Log<String>()
+    for mode in [CaptureMode.onCapture, .onRaise, .onPropagate] {
+      root.addHandler(mode, for: Small.self) { [weak leaf] context in
+        // Before and after those of a raise inside, which begins in the first phase and uses the next walk.
+        let (number, isInward) = (context.event.number, context.isInward)
+        if number == 1 && context.phase == .capture { leaf?.raise(event: Small(number: 2)) }
+        #expect(context.isInward == isInward)
+        told.append("\(number) \(context.phase) \(isInward)")
+        return .continue
+      }
+    }
+    let phases = ["capture", "raise", "propagate"]
+    leaf.raiseInward(event: Small(number: 1))
+    #expect(told.take() == phases.map { "2 \($0) false" } + phases.map { "1 \($0) true" })
+    // The walk, and what the last one has found, are used again.
+    leaf.raise(event: Small(number: 3))
+    leaf.raiseInward(event: Small(number: 4))
+    #expect(told.take() == phases.map { "3 \($0) false" } + phases.map { "4 \($0) true" })
+  }
 }
