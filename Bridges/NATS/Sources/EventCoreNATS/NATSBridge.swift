@@ -170,12 +170,13 @@ public final class NATSBridge: Sendable {
   }
 
   private func drain(until deadline: Date) async -> Bool {
-    link.setLimit(deadline)
     // What was too late before is not under way any more.
     let unsent = counters.unsent.load(ordering: .relaxed)
     let all = registrations.withLock { Array($0.values) }
     let generation = await blocking { [link] in
+      // First: with the limit the drain begins to end what waits, and a break of the connection from here on counts.
       let generation = link.generation
+      link.setLimit(deadline)
       for registration in all { registration.drain(until: deadline) }
       return generation
     }
