@@ -186,6 +186,66 @@ static const char *adopted(void)
 	return message;
 }
 
+static size_t slab_bytes(void)
+{
+	struct evc_pool_statistics statistics;
+
+	evc_pool_read_statistics(&statistics);
+	return statistics.slab_bytes;
+}
+
+/*
+ * Bursts of the floor's size, with the pauses that a program makes between them: whatever trims a pause brings, the next
+ * burst maps nothing, and asks the system for no page back. Without the counting allocator, under which no page goes.
+ */
+static const char *pauses_body(void)
+{
+	/* The slots in hand of each lane are beside the floor. */
+	const unsigned events = EVC_POOL_FLOOR_BYTES / 64 - 10 * 64;
+	struct suite_receiver receiver;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	for (unsigned i = 0; i < 6; i++) {
+		size_t before = slab_bytes();
+		uint64_t trims, value;
+		unsigned lane;
+
+		for (unsigned j = 0; j < events; j++)
+			EXPECT_OK(suite_post(&receiver, j % 10, j));
+		/* The first burst makes warm. */
+		if (i > 0)
+			EXPECT_EQUAL(slab_bytes() - before, 0, "bytes that a burst maps once warm");
+		for (unsigned j = 0; j < events; j++)
+			EXPECT_OK(suite_take(&receiver, &lane, &value));
+		EXPECT_STATUS(evc_mailbox_wait(receiver.mailbox, 0), EVC_TIMED_OUT);
+		/* The first trim leaves alone what was used before it; and another one may be running. */
+		trims = trims_now();
+		while (trims_now() < trims + 3) {
+			EXPECT(suite_quiesce(), "the callback thread got stuck");
+			evc_pool_trim();
+		}
+	}
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
+/* In a thread of its own, which has nothing from before. */
+static void *make_pauses(void *context)
+{
+	(void)context;
+	return (void *)(uintptr_t)pauses_body();
+}
+
+static const char *bursts_with_pauses(void)
+{
+	pthread_t thread;
+	void *message;
+
+	pthread_create(&thread, NULL, make_pauses, NULL);
+	pthread_join(thread, &message);
+	return message;
+}
+
 /* 64 MB in flight at once, of which nothing remains in the end. */
 static const char *shrinks(void)
 {
@@ -272,6 +332,7 @@ static const char *trims_live(void)
 
 static const struct evc_suite_test tests[] = {
 	{ "D5 dispatch and delivery allocate nothing once warm", warm },
+	{ "D5 a burst of the floor's size finds its memory after any pause", bursts_with_pauses },
 	{ "the pools of a thread that ended serve the next one", adopted },
 	{ "pools give the memory of a burst of a million back", shrinks },
 	{ "a trim loses and doubles no slot while its owner works", trims_live },

@@ -105,6 +105,8 @@ holds slab -DPER_SLAB=1
 for n in '' 2 3 4 6 7 8 9; do fails slab "-DMUTATE$n"; done
 fails slab -DSEGMENTS=3 -DPER_SLAB=1 -DTAKES=9 -DTRIMS=0 -DMUTATE5
 fails slab -DPER_SLAB=1 -DMUTATE10
+holds trim
+for n in '' 2 3 4 5 6 7; do fails trim "-DMUTATE$n"; done
 holds route_cache -DROUNDS=1
 holds route_cache -DREADERS=1 -DCHANGES=3
 holds route_cache -DREADERS=1 -DNESTED

@@ -14,7 +14,7 @@
  *
  * When: on the callback thread, every EVC_POOL_REST_NS, from the moment that a slab is mapped, or that a
  * segment is returned while there is more than the floors, until a trim finds nothing that can be released
- * later. An idle program has no timer.
+ * later. An idle program has no timer. Tests/Models/trim.pml models the requests.
  */
 #include "eventcore/pool.h"
 #include "memory/slab.h"
