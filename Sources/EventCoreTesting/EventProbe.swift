@@ -68,7 +68,8 @@ public final class EventProbe<E: Eventable>: Sendable {
       group.addTask {
         for await _ in record.news where !record.events.withLock({ $0.isEmpty }) { return }
       }
-      group.addTask { try? await Task.sleep(for: duration) }
+      // A hundred years at most, which the runtime's clock has room for.
+      group.addTask { try? await Task.sleep(for: min(duration, .seconds(100 * 365 * 86_400))) }
       await group.next()
       group.cancelAll()
     }

@@ -205,16 +205,25 @@ static const char *pauses_body(void)
 	struct suite_receiver receiver;
 
 	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
-	for (unsigned i = 0; i < 6; i++) {
-		size_t before = slab_bytes();
+	for (unsigned i = 0, clean = 0; clean < 6; i++) {
 		uint64_t trims, value;
 		unsigned lane;
+		size_t before;
 
+		EXPECT(i < 60, "every burst had a trim in it");
+		EXPECT(suite_quiesce(), "the callback thread got stuck");
+		before = slab_bytes();
+		trims = trims_now();
 		for (unsigned j = 0; j < events; j++)
 			EXPECT_OK(suite_post(&receiver, j % 10, j));
-		/* The first burst makes warm. */
-		if (i > 0)
-			EXPECT_EQUAL(slab_bytes() - before, 0, "bytes that a burst maps once warm");
+		/* A trim that runs meanwhile holds free slots for a moment. It counts itself when it ends. */
+		EXPECT(suite_quiesce(), "the callback thread got stuck");
+		if (trims_now() == trims) {
+			/* The first burst makes warm. */
+			EXPECT(clean == 0 || slab_bytes() == before, "a burst maps %zu bytes once warm",
+			       slab_bytes() - before);
+			clean++;
+		}
 		for (unsigned j = 0; j < events; j++)
 			EXPECT_OK(suite_take(&receiver, &lane, &value));
 		EXPECT_STATUS(evc_mailbox_wait(receiver.mailbox, 0), EVC_TIMED_OUT);

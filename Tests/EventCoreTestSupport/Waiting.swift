@@ -51,6 +51,9 @@ public func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
   group.wait()
 }
 
+/// How many threads Swift's runtime has for tasks that compute.
+public var taskThreadCount: Int { Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
 /// A thread of the system's own, so that tests do not share the cooperative pool.
 public func runThread(_ body: @escaping @Sendable () -> Void) {
   final class Start: Sendable {

@@ -184,10 +184,13 @@ static bool release(struct evc_pool *pool, struct evc_segment *segment)
 	return true;
 }
 
-/* Releases what the floor does not need of the held segments, and lists the others again. */
+/*
+ * Releases what the floor does not need of the held segments, and lists the others again: those with pages first, or the
+ * next burst would ask the system for pages while the floor lies idle.
+ */
 static void let_go(struct holding *holding)
 {
-	struct evc_segment *kept = NULL, **link = &kept, *last = NULL, *next;
+	struct evc_segment *kept = NULL, **link = &kept, *cold = NULL, **cold_link = &cold, *last = NULL, *next;
 
 	for (struct evc_segment *segment = holding->first; segment != NULL; segment = next) {
 		next = segment->next;
@@ -200,13 +203,20 @@ static void let_go(struct holding *holding)
 			    release(holding->pool, segment))
 				holding->free_bytes -= segment_size(holding->pool);
 		}
-		*link = last = segment;
-		link = &segment->next;
+		if (segment->is_released) {
+			*cold_link = segment;
+			cold_link = &segment->next;
+		} else {
+			*link = segment;
+			link = &segment->next;
+		}
 	}
-	*link = NULL;
+	*cold_link = NULL;
+	*link = cold;
 	for (struct evc_segment *segment = kept; segment != NULL; segment = segment->next) {
 		evc_slab_of(segment)->held = 0;
 		evc_slab_of(segment)->held_bytes = 0;
+		last = segment;
 	}
 	if (last != NULL)
 		evc_pool_list(holding->pool, kept, last);

@@ -62,7 +62,11 @@ final class AsyncListener: EventListenerHandling, Sendable {
       while true {
         switch mailbox.take() {
         case .event(let event):
-          guard count() else { continue }
+          mailbox.driver.willCall()
+          guard count() else {
+            mailbox.driver.didCall(false)
+            continue
+          }
           mailbox.rest()
           let carried = carrier.map { ($0, mailbox.carried) }
           if concurrency == .serial {
@@ -115,8 +119,9 @@ final class AsyncListener: EventListenerHandling, Sendable {
   /// Makes a call that was counted, unless the listener has ended since: it may have waited for a thread, and for a tracer
   /// of the user's.
   private func begin<E: Eventable>(_ body: @Sendable (E, AsyncListener) async -> Void, _ event: E) async {
-    guard state.withLock({ !$0.isRemoved && mailbox.isOpen }) else { return }
-    await body(event, self)
+    let begins = state.withLock { !$0.isRemoved && mailbox.isOpen }
+    mailbox.driver.didCall(begins)
+    if begins { await body(event, self) }
   }
 
   /// Waits until one more call may begin.

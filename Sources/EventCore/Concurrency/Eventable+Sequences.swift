@@ -85,16 +85,16 @@ extension Eventable {
       case .skippedMany:
         await Task.yield()
       case .nothing:
+        try timeout?.check()
         guard await mailbox.wait() else {
           try Task.checkCancellation()
           throw EventWaitError.sourceEnded
         }
+        // What has come in time is taken first, however late the task goes on.
+        continue
       }
       // After each event, since they may come without end.
-      if let timeout {
-        if timeout.hasPassed { throw EventWaitError.timedOut(timeout.limit) }
-        if timeout.isDropped { throw EventWaitError.sourceEnded }
-      }
+      try timeout?.check()
     }
   }
 }

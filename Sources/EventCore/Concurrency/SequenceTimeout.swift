@@ -6,7 +6,7 @@ import Synchronization
 /// Ends the wait of a task after a time on the clock of a central.
 @usableFromInline
 final class SequenceTimeout: Sendable {
-  @usableFromInline let limit: Duration
+  let limit: Duration
   private let timer: Timer
 
   /// A timer of the central's scheduler. It rouses the task, which ends its mailbox itself: no user code runs on the
@@ -51,11 +51,16 @@ final class SequenceTimeout: Sendable {
     begin(timer, plan)
   }
 
+  /// Throws if the time is over, or never comes.
   @usableFromInline
+  func check() throws {
+    if hasPassed { throw EventWaitError.timedOut(limit) }
+    if isDropped { throw EventWaitError.sourceEnded }
+  }
+
   var hasPassed: Bool { timer.hasPassed.load(ordering: .acquiring) }
 
   /// Whether the time never comes, since the central has ended.
-  @usableFromInline
   var isDropped: Bool { timer.isDropped.load(ordering: .acquiring) }
 
   /// The wait has ended otherwise.

@@ -26,13 +26,22 @@ extension Consumer {
   var statistics: EventThreadStatistics { statistics(mailbox.counts().dropped) }
 
   private func statistics(_ cancelled: UInt64) -> EventThreadStatistics {
+    // First: then they are among those that were delivered.
+    let pending = pump?.driver.calls ?? (waiting: 0, dropped: 0)
     // Those that are counted by type, and those that are not.
     let (counted, others) = (probe.total, HandledCounts(calls.counts.memory))
+    let taken = counted.delivered + others[HandledCounts.delivered]
+    // What waits to begin does not begin any more once the consumer has ended. A call that is dropped at this moment may
+    // count twice.
+    let lost = min(taken, pending.dropped + (delivers ? 0 : pending.waiting))
     return EventThreadStatistics(
-      delivered: counted.delivered + others[HandledCounts.delivered],
+      delivered: taken - lost,
       skipped: counted.skipped + others[HandledCounts.skipped] + mailbox.supersededCount,
-      cancelled: cancelled)
+      cancelled: cancelled + lost)
   }
+
+  /// Whether it has ended, and its statistics do not change any more.
+  var isSettled: Bool { ended.isOpen && (pump?.driver.calls.waiting ?? 0) == 0 }
 
   var mailboxStatistics: EventMailboxStatistics { mailboxStatistics(mailbox.counts()) }
 

@@ -23,11 +23,23 @@ extension Consumer {
     pump?.end()
   }
 
+  /// How many events were freed since it ended, without the jobs that others run or count. Any thread.
+  var lostCount: UInt64 {
+    // Of the jobs first, each of which the mailbox counts before it drops it.
+    let kept = keptJobs.load(ordering: .relaxed)
+    return mailbox.counts().dropped - kept
+  }
+
   /// Runs a closure as one of the consumer's events, queued with normal priority. False if the consumer is
   /// closed; the closure has been released then. Any thread.
-  func post(_ body: @escaping @Sendable () -> Void) -> Bool {
+  func post(_ body: @escaping @Sendable () -> Void) -> Bool { post(.closure(body)) }
+
+  /// The same for a run of a guest.
+  func post(guest: ConsumerPump) -> Bool { post(.guest(guest)) }
+
+  private func post(_ job: ConsumerJob) -> Bool {
     acceptJobs()
-    return dispatch(ConsumerJob.closure(body), lane: Lane(.queue, .normal), through: direct) != 0
+    return dispatch(job, lane: Lane(.queue, .normal), through: direct) != 0
   }
 
   /// The same for a job of Swift's runtime, which the heir runs if the consumer is closed. `fromTask`: it comes by way
@@ -64,6 +76,7 @@ extension Consumer {
       let handler = TypedHandler<ConsumerJob>(plain: { job in
         switch job {
         case .closure(let body): body()
+        case .guest(let pump): pump.perform()
         case .executor(let job, let fromTask): consumer._withUnsafeGuaranteedRef { $0.run(job, fromTask: fromTask) }
         }
       })
@@ -81,6 +94,8 @@ extension Consumer {
       drop: { [weak self] payload in
         let event = payload.assumingMemoryBound(to: ConsumerJob.self).move()
         self?.droppedJobs.add(1, ordering: .relaxed)
+        if case .closure = event { return }
+        self?.keptJobs.add(1, ordering: .relaxed)
         guard case .executor(let job, let fromTask) = event else { return }
         require(
           self != nil,

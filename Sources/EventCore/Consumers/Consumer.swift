@@ -38,6 +38,8 @@ final class Consumer: @unchecked Sendable {
   let jobs = LazyReference<ConsumerJobs>()
   /// Jobs that ended without being run. Relaxed: a statistic.
   let droppedJobs = Atomic<UInt64>(0)
+  /// Those of them that are not lost: of executors, which the heir runs, and of guests.
+  let keptJobs = Atomic<UInt64>(0)
   /// What tasks prefer, to run where the handlers run. Written before others know the consumer.
   var taskExecutor: UnownedTaskExecutor?
   /// The number of the consumer's thread, unique among running threads; 0 before the start, and while

@@ -47,7 +47,7 @@ final class ConsumerGuests: Sendable {
   /// A guest has ended. `isHostOpen`: by itself.
   func didEnd(_ driver: ObjectIdentifier, isHostOpen: Bool) {
     guard let guest = remove(driver), !isHostOpen else { return }
-    if guest.mailbox.counts().dropped > 0 { state.withLock { $0.hasLost = true } }
+    if guest.lostCount > 0 { state.withLock { $0.hasLost = true } }
   }
 
   @discardableResult

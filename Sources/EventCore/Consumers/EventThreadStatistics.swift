@@ -2,6 +2,9 @@
 // Copyright the EventCore authors
 
 /// What an event thread has done so far. Once nothing waits, the counts add up to the accepted events.
+///
+/// A job of an actor or a task on the thread counts as an event, and so does what a tree or another source hands over to
+/// it: as delivered if it ran there, as cancelled if it did not, though the jobs of actors and tasks then run elsewhere.
 public struct EventThreadStatistics: Sendable, Equatable, Codable {
   /// Events for which at least one callback was called.
   public var delivered: UInt64

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Dispatch
+
 /// Runs the jobs of a pump in some place. Any thread calls its members.
 protocol PumpDriver: AnyObject, Sendable {
   /// Makes the place call `pump.perform()` soon. It must neither wait nor call it itself.
@@ -22,6 +24,13 @@ protocol PumpDriver: AnyObject, Sendable {
   /// The consumer whose events the jobs are; nil if they are none.
   var host: Consumer? { get }
 
+  /// The dispatch queue to which the place belongs; nil for others.
+  var target: DispatchQueue? { get }
+
+  /// Of the events that a task has taken for an `async` handler: how many of its calls have not begun yet, and how many
+  /// never did. The consumer has counted them as delivered.
+  var calls: (waiting: UInt64, dropped: UInt64) { get }
+
   /// Called on the driving thread when nothing is left, before the last look for news.
   func ranDry()
 
@@ -38,6 +47,8 @@ extension PumpDriver {
   var endsInItsJobs: Bool { false }
   var isLoop: Bool { false }
   var host: Consumer? { nil }
+  var target: DispatchQueue? { nil }
+  var calls: (waiting: UInt64, dropped: UInt64) { (0, 0) }
   func ranDry() {}
   func willRest() {}
   func finish() {}

@@ -26,6 +26,8 @@ package final class ExecutionContexts: @unchecked Sendable {
     var isClosed = false
     /// The consumers of retired contexts whose statistics may still change.
     var ending: [Consumer] = []
+    /// Those that were ended with all others while something waited. Kept, so that a drain can tell.
+    var givenUp: [Consumer] = []
     /// Of `async` listeners whose calls may be running.
     var calls: [ObjectIdentifier: Latch] = [:]
     /// The sum of the statistics of all consumers that have ended.
@@ -42,7 +44,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     /// Moves the statistics of ended consumers to `past`. Returns these consumers, to be released outside
     /// of the lock.
     mutating func fold() -> [Consumer] {
-      let ended = ending.filter { $0.ended.isOpen }
+      let ended = ending.filter(\.isSettled)
       guard !ended.isEmpty else { return [] }
       past = ended.reduce(past) { $0 + $1.statistics }
       pastMailboxes = ended.reduce(pastMailboxes) { $0 + $1.mailboxStatistics }
@@ -178,12 +180,13 @@ package final class ExecutionContexts: @unchecked Sendable {
         consumer, key: nil, endsWithUsers: false, host: self)
     }
     // The thread does not hear these routers. This mailbox does, and its jobs run as events of the thread.
-    // In a pump one by one, so that its limits and deadlines hold.
+    // In a pump one by one, so that its limits and deadlines hold; in a deterministic central for its limits.
     let isPump = consumer.isPumpedByLoop
+    let batch = isPump || serial != nil ? 1 : Self.largeBatch
     let context = shared(.thread(ObjectIdentifier(consumer))) { key in
       pumped(
-        isPump ? .pump : .eventThread, ThreadDriver(consumer), key, batch: isPump ? 1 : Self.largeBatch,
-        named: "thread", isDrivenElsewhere: true)
+        isPump ? .pump : .eventThread, ThreadDriver(consumer), key, batch: batch, named: "thread",
+        isDrivenElsewhere: true)
     }
     consumer.add(guest: context.consumer)
     return context
@@ -299,6 +302,15 @@ package final class ExecutionContexts: @unchecked Sendable {
     foldEnded()
   }
 
+  /// Notes what waits, which is about to be freed with all listeners: before these end, and their contexts with them.
+  func giveUp() {
+    state.withLock { $0.givenUp += $0.open.values.map(\.consumer).filter { $0.waiting > 0 } }
+  }
+
+  /// Whether events were given up and freed. What waits is looked at first, since it moves to what is
+  /// counted as lost.
+  var hasLost: Bool { state.withLock { $0.givenUp }.contains { $0.waiting > 0 || $0.lostCount > 0 } }
+
   /// Accepts nothing more. Returns what is open once all that waits in the contexts has been handled. The caller closes.
   func closeWhenEmpty() -> [Latch] {
     let (open, ending, calls) = state.withLock { state in
@@ -363,6 +375,7 @@ package final class ExecutionContexts: @unchecked Sendable {
   func didEnd(_ calls: Latch) {
     calls.open()
     state.withLock { $0.calls[ObjectIdentifier(calls)] = nil }
+    foldEnded()
   }
 
   private func foldEnded() {

@@ -51,7 +51,7 @@ extension Consumer {
   /// Runs a job that the consumer refused or dropped on the heir. Any thread.
   func leave(_ job: UnownedJob, fromTask: Bool) {
     let heir = heir.value {
-      let heir = ExecutorHeir(target: (pump?.driver as? QueueDriver)?.queue)
+      let heir = ExecutorHeir(target: pump?.driver.target)
       // The handler that is running may be a job of the same actor.
       Task { [ended] in
         await ended.opened()

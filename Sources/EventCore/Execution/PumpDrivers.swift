@@ -2,6 +2,7 @@
 // Copyright the EventCore authors
 
 import Dispatch
+import Synchronization
 
 /// A driver of an execution context, inside whose jobs handlers may register listeners.
 protocol ContextDriver: PumpDriver {
@@ -33,6 +34,7 @@ final class QueueDriver: ContextDriver {
     queue.async { pump.perform() }
   }
 
+  var target: DispatchQueue? { queue }
   var surroundings: Surroundings { .sideBySide }
   func context(in contexts: ExecutionContexts) -> ExecutionContext { contexts.queue(queue) }
 }
@@ -94,6 +96,9 @@ final class TaskDriver: ContextDriver {
     var isOver = false
   }
   private let state = Guarded(State())
+  /// Relaxed: statistics. An event is counted among them before the mailbox can end.
+  private let waitingCalls = Atomic<UInt64>(0)
+  private let droppedCalls = Atomic<UInt64>(0)
 
   /// Starts the task, which inherits the caller's priority and task-local values.
   func start(_ pump: ConsumerPump) {
@@ -126,6 +131,18 @@ final class TaskDriver: ContextDriver {
       return state.sleeper
     }
     sleeper?.resume()
+  }
+
+  /// An event was taken for a call, which follows, or does not. By an `async` listener.
+  func willCall() { waitingCalls.add(1, ordering: .relaxed) }
+
+  func didCall(_ hasBegun: Bool) {
+    if !hasBegun { droppedCalls.add(1, ordering: .relaxed) }
+    waitingCalls.subtract(1, ordering: .relaxed)
+  }
+
+  var calls: (waiting: UInt64, dropped: UInt64) {
+    (waitingCalls.load(ordering: .relaxed), droppedCalls.load(ordering: .relaxed))
   }
 
   /// Makes the task look for what it waits for, without a job.
@@ -167,7 +184,7 @@ final class ThreadDriver: ContextDriver {
 
   func schedule(_ pump: ConsumerPump) {
     // A host that takes no more ends its guests itself (`ConsumerGuests`).
-    _ = consumer.post { pump.perform() }
+    _ = consumer.post(guest: pump)
   }
 
   func finish() {

@@ -264,6 +264,7 @@ final class SerialDriver: PumpDriver, Sendable {
   }
 
   var isLoop: Bool { true }
+  var target: DispatchQueue? { original?.target }
 
   func schedule(_ pump: ConsumerPump) {
     // Workers are looked at for each event.

@@ -153,6 +153,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///
   /// **Complexity**: O(listeners).
   public func end() {
+    contexts.giveUp()
     // The list first, for listeners on event threads, which go on; closing the contexts ends all others.
     list.end()
     contexts.close()
@@ -164,17 +165,20 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///
   /// - Parameter deadline: When to give up, on the central's clock: what still waits then is freed and counted, as by
   ///   ``end()``. A task that is cancelled gives up at once.
-  /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more. What a
-  ///   listener or a sequence that ends meanwhile has left does not count: whoever ended it does not want it. A
-  ///   loop over a sequence that does not go on, and what waits for a queue that nobody serves, keep a drain waiting.
+  /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more; false
+  ///   also if ``end()`` or another drain has freed events. What a listener or a sequence that ends meanwhile has left
+  ///   does not count: whoever ended it does not want it. A loop over a sequence that does not go on, and what waits for a queue that nobody serves, keep a drain waiting.
   ///
   /// **Threads**: any task or actor. A listener that awaits the drain of its own place delays it until the deadline, also
   /// after it has removed itself.
   @discardableResult
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let isDrained = await contexts.opened(contexts.closeWhenEmpty(), until: deadline.limit)
-    end()
-    return isDrained
+    if !isDrained { contexts.giveUp() }
+    list.end()
+    contexts.close()
+    // Somebody else may have ended them, or another drain have given up.
+    return isDrained && !contexts.hasLost
   }
 
   /// Frees the listeners whose requester is gone. That also happens by itself, a little at a time; call
@@ -236,7 +240,6 @@ struct OwnedListener: ~Copyable, Sendable {
   private let listener = LazyReference<EventListener>()
   private let isClosing = Atomic<Bool>(false)
   private let hasEnded = Atomic<Bool>(false)
-  private let lost = Atomic<Bool>(false)
 
   deinit {
     // A user may still hold it.
@@ -260,13 +263,11 @@ struct OwnedListener: ~Copyable, Sendable {
     // As in `value`.
     atomicMemoryFence(ordering: .sequentiallyConsistent)
     guard let listener = listener.value else { return }
-    // Relaxed, as the load: whoever asks has called this before.
-    if listener.eventCount > 0 { lost.store(true, ordering: .relaxed) }
     listener.end()
   }
 
   /// Whether an `end` has freed events.
-  var hasLost: Bool { lost.load(ordering: .relaxed) }
+  var hasLost: Bool { listener.value?.contexts.hasLost ?? false }
 
   /// Has the listener accept nothing more, also one that is made later.
   ///

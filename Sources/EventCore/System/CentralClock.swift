@@ -30,7 +30,8 @@ final class CentralClock: Sendable {
     read = { clockTime(later(start, by: origin.duration(to: clock.now))) }
     set = { time, body in
       let deadline = origin.advanced(by: .wholeNanoseconds(time - min(time, start)))
-      let task = Task {
+      // Detached: it fires what many have scheduled, with the task-local values and the priority of none.
+      let task = Task.detached {
         try? await clock.sleep(until: deadline, tolerance: nil)
         if !Task.isCancelled { body() }
       }

@@ -203,7 +203,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// Events that were freed although the thread was not given up were being dispatched while it ended: a
   /// drain promises nothing about them.
   var hasHandledAll: Bool {
-    !isGivenUp || consumer.mailbox.counts().dropped == 0 && consumer.guests.value?.hasLost != true
+    !isGivenUp || consumer.lostCount == 0 && consumer.guests.value?.hasLost != true
   }
 
   var isGivenUp: Bool { givenUp.load(ordering: .acquiring) }

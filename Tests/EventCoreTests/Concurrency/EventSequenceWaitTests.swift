@@ -112,4 +112,54 @@ extension EventSequenceTests {
     central = nil
     await #expect(throws: EventWaitError.sourceEnded) { try await Ping.next(on: orphan, within: .seconds(1_000)) }
   }
+
+  /// Has the thread wait for the test.
+  private struct Stop: Eventable {}
+
+  /// Waits where a test decides when it goes on.
+  private actor Waiter {
+    let thread: EventThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    init(_ thread: EventThread) { self.thread = thread }
+
+    func next(on central: EventCentral) async throws -> Int {
+      try await Ping.next(on: central, within: .seconds(1)).number
+    }
+  }
+
+  @Test("An event that came in time is returned, however late the task goes on", arguments: cores, [false, true])
+  func busy(core: EventCentral.Core, drains: Bool) async throws {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock)
+    let thread = EventThread(on: EventCentral(core: core))
+    let (entered, leave) = (Gate(), Gate())
+    thread.addEventCallback { (_: Stop) in
+      entered.open()
+      leave.pass()
+    }
+    let waiter = Waiter(thread)
+    let wait = Task { try await waiter.next(on: central) }
+    #expect(await yieldUntil { central.scheduleStatistics.pending == 1 })
+    // Behind the job that has set the limit: the task is suspended when its thread gets here.
+    thread.queueEvent(Stop())
+    await offThePool { entered.pass() }
+    #expect(Ping(number: 7).queue(on: central) == 1)
+    if drains {
+      let drain = Task { await central.drain() }
+      #expect(await yieldUntil { central.scheduleStatistics.pending == 0 })
+      leave.open()
+      #expect(try await wait.value == 7)
+      _ = await drain.value
+    } else {
+      clock.advance(by: .seconds(2))
+      #expect(
+        await yieldUntil {
+          clock.advance(by: .zero)
+          return central.scheduleStatistics.pending == 0
+        })
+      leave.open()
+      #expect(try await wait.value == 7)
+    }
+  }
 }

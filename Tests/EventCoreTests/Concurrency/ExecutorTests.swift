@@ -280,6 +280,30 @@ struct ExecutorTests {
     #expect(await counter.isOnMain())
     thread.cancel()
     #expect(await counter.isOnMain())
+    // Also where the thread was a part of a deterministic central.
+    let other = UIEventThread(on: EventCentral(deterministic: 1, core: core))
+    let otherCounter = Counter(other)
+    other.cancel()
+    #expect(await otherCounter.isOnMain())
+  }
+
+  @Test("D10: jobs that a thread leaves are not lost, and its drain is true", arguments: cores)
+  func drainBesideJobs(core: EventCentral.Core) async {
+    let thread = EventThread(on: EventCentral(core: core))
+    let (entered, leave, log) = (Gate(), Gate(), Log<Int>())
+    thread.addEventCallback { (_: Ping) in
+      entered.open()
+      leave.pass()
+    }
+    thread.queueEvent(Ping())
+    await offThePool { entered.pass() }
+    let job = Task(executorPreference: thread) { log.append(1) }
+    #expect(await yieldUntil { thread.eventCount == 1 })
+    thread.cancel()
+    leave.open()
+    #expect(await thread.drain())
+    await job.value
+    #expect(log.entries == [1])
   }
 
   /// A listener on a queue, which hears what is sent to the source alone, and accepts jobs, since it is greeted.

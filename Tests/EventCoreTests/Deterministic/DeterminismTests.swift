@@ -94,6 +94,25 @@ struct DeterminismTests {
     #expect(world.run() == 0)
   }
 
+  @Test("the limit of a run holds for a listener of another source on a thread, too", arguments: cores)
+  func limitOfGuest(core: EventCentral.Core) {
+    struct Start: Eventable {}
+    let world = EventCentral(deterministic: 1, core: core)
+    let (thread, source, log) = (EventThread(on: world), EventListener(on: world), Log<Int>())
+    thread.addEventCallback { (_: Start) in
+      Number.addListener(nil, { log.append($0.value) }, executeOn: .requesterThread, on: source)
+    }
+    thread.queueEvent(Start())
+    #expect(world.run() == 1)
+    for value in 0..<100 { source.queueEvent(Number(value: value)) }
+    for count in 1...100 {
+      #expect(world.run(limit: 1) == 1)
+      #expect(log.entries.count == count)
+    }
+    thread.cancel()
+    _ = world.run()
+  }
+
   @Test("everything runs on the thread that calls run", arguments: cores)
   func oneThread(core: EventCentral.Core) {
     let world = EventCentral(deterministic: 3, core: core)

@@ -178,3 +178,39 @@ struct ListenerEndingTests {
     }
   }
 }
+
+extension ListenerDrainTests {
+  @Test("D10: a drain is not true if an end, or another drain, has freed events meanwhile", arguments: cores)
+  func endedMeanwhile(core: EventCentral.Core) async {
+    for ends in [true, false] {
+      for place in Self.places {
+        let world = EventCentral(core: core)
+        let (listener, began, gate) = (EventListener(on: world), Gate(), Gate())
+        Hit.addListener(
+          nil,
+          { hit in
+            guard hit.number == 0 else { return }
+            began.open()
+            gate.pass()
+          }, executeOn: place, on: listener)
+        (0..<10).map(Hit.init).queue(on: world)
+        await offThePool { began.pass() }
+        async let isDrained = listener.drain()
+        #expect(await yieldUntil { Hit(number: -2).queue(on: world) == 0 })
+        if ends { listener.end() } else { #expect(await !listener.drain(until: .now())) }
+        gate.open()
+        #expect(await !isDrained)
+        #expect(await !listener.drain())
+        // And those that have looked whether the drain has begun.
+        #expect(await yieldUntil { listener.statistics.cancelled >= 9 })
+      }
+    }
+    // Nothing waited.
+    let (listener, log) = (EventListener(on: EventCentral(core: core)), Log<Int>())
+    Hit.addListener(nil, { log.append($0.number) }, executeOn: .listenerThread, on: listener)
+    listener.queueEvent(Hit(number: 1))
+    await offThePool { #expect(log.entries(atLeast: 1) == [1]) }
+    listener.end()
+    #expect(await listener.drain())
+  }
+}

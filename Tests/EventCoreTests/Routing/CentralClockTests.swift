@@ -19,6 +19,9 @@ private final class TurnClock: Clock {
 
   private let turn = Atomic<Int>(-7)
   let reads = Atomic<Int>(0)
+  /// Of the tasks that have slept.
+  let marks = Guarded<[Int?]>([])
+  @TaskLocal static var mark: Int?
   private let sleepers = Guarded<[(turn: Int, gate: Latch)]>([])
 
   var now: Instant {
@@ -29,6 +32,7 @@ private final class TurnClock: Clock {
 
   func sleep(until deadline: Instant, tolerance: Duration?) async throws {
     let latch = Latch()
+    marks.withLock { $0.append(Self.mark) }
     sleepers.withLock { $0.append((deadline.turns, latch)) }
     wake()
     guard await latch.opened(until: nil) else { throw CancellationError() }
@@ -96,6 +100,25 @@ struct CentralClockTests {
     #expect(count == 100)
     pump.cancel()
     pump.run()
+  }
+
+  @Test("timers fire with the task-local values of nobody", arguments: cores)
+  func taskLocals(core: EventCentral.Core) async {
+    let (clock, log) = (TurnClock(), Log<Int?>())
+    let central = EventCentral(core: core, clock: clock)
+    let thread = EventThread(on: central)
+    thread.addEventCallback { (_: Number) in log.append(TurnClock.mark) }
+    TurnClock.$mark.withValue(7) { _ = Number().scheduleQueue(every: .seconds(1), on: central) }
+    for _ in 0..<3 {
+      let count = log.entries.count
+      #expect(
+        await yieldUntil {
+          clock.next()
+          return log.entries.count > count
+        })
+    }
+    #expect(clock.marks.withLock { !$0.isEmpty && $0.allSatisfy { $0 == nil } })
+    thread.cancel()
   }
 
   @Test("an age is that on the central's clock", arguments: cores)
