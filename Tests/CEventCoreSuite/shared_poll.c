@@ -105,7 +105,10 @@ static const char *held(void)
 	evc_worker_hold(workers[0]);
 	EXPECT_OK(shared_post_chain(&receiver, EVC_LANE_QUEUE_NORMAL, 1, 2));
 	EXPECT_STATUS(evc_worker_poll(workers[0]), EVC_EMPTY);
+	EXPECT_STATUS(evc_worker_wait(workers[0], 100000), EVC_TIMED_OUT);
+	EXPECT_STATUS(evc_worker_wait(workers[1], 100000), EVC_OK);
 	evc_worker_admit(workers[0]);
+	EXPECT_STATUS(evc_worker_wait(workers[0], 100000), EVC_OK);
 	EXPECT_NONE(poll(workers[0], &names[0], 1));
 	evc_shared_mailbox_close(receiver.mailbox);
 	for (unsigned i = 0; i < 2; i++) {

@@ -217,7 +217,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_worker_create(struct evc_shared_mailbox
  * Restricts the worker to its own mailbox until `evc_worker_admit`: for a worker that is not ready for shared
  * events yet. Meanwhile no post to the shared mailbox wakes it, and the close of the shared mailbox ends it
  * only after it is admitted; calls to its own mailbox take effect as usual. Applies to `evc_worker_run`,
- * `evc_worker_poll` and `evc_thread_start_worker`, not to `evc_worker_take`.
+ * `evc_worker_poll`, `evc_worker_wait` and `evc_thread_start_worker`, not to `evc_worker_take`.
  *
  * Threads: one, before the worker runs. Progress: wait-free.
  */
@@ -270,7 +270,7 @@ EVC_API void evc_worker_recycle(struct evc_worker *worker, struct evc_envelope *
 
 /**
  * Waits until an envelope waits in either mailbox, either of them closes, the worker is interrupted, or the
- * time limit has passed.
+ * time limit has passed. A worker that is held waits for its own mailbox alone.
  *
  * @param timeout nanoseconds, or EVC_FOREVER
  *

@@ -149,6 +149,12 @@ struct evc_shared_consumed {
 };
 extern _Thread_local EVC_FOUND_AT_START struct evc_shared_consumed *evc_shared_consumed;
 
+static inline bool evc_worker_is_held(struct evc_worker *worker)
+{
+	/* Acquire, pairs with evc_worker_admit. */
+	return atomic_load_explicit(&worker->is_held, memory_order_acquire);
+}
+
 /* Takes the first envelope of the lanes before `limit`; NULL if they are empty. */
 static inline struct evc_envelope *evc_shared_take(struct evc_shared_mailbox *mailbox, unsigned limit)
 {

@@ -209,6 +209,9 @@ enum evc_status evc_worker_wait(struct evc_worker *worker, uint64_t timeout)
 
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
+	/* Neither asleep nor looking for others. An admission interrupts it. */
+	if (evc_worker_is_held(worker))
+		return evc_mailbox_wait(worker->mailbox, timeout);
 	if (evc_wait(worker->mailbox, &waiter, timeout))
 		return EVC_OK;
 	/* The caller may do anything now: no post may rely on its looking. */

@@ -282,40 +282,29 @@ void evc_worker_hold(struct evc_worker *worker)
 
 void evc_worker_admit(struct evc_worker *worker)
 {
-	/* Release, pairs with evc_worker_run: what was registered for the worker. Before the interrupt. */
+	/* Release, pairs with evc_worker_is_held: what was registered for the worker. Before the interrupt. */
 	atomic_store_explicit(&worker->is_held, false, memory_order_release);
 	evc_mailbox_interrupt(worker->mailbox);
 }
 
-static bool is_held(struct evc_worker *worker)
-{
-	/* Acquire, pairs with evc_worker_admit. */
-	return atomic_load_explicit(&worker->is_held, memory_order_acquire);
-}
-
-/*
- * Delivers one envelope if there is one: EVC_OK. EVC_EMPTY: there is none, and `*held` is what to wait for.
- * EVC_CLOSED: the worker has ended.
- */
-static inline enum evc_status deliver_next(struct evc_worker *worker, bool *held)
+/* Delivers one envelope if there is one: EVC_OK. EVC_EMPTY: there is none. EVC_CLOSED: the worker has ended. */
+static inline enum evc_status deliver_next(struct evc_worker *worker)
 {
 	for (;;) {
 		/* A worker that is held is neither asleep nor looking, so that no post relies on it. */
-		bool closes;
-		struct evc_envelope *envelope;
+		bool held = evc_worker_is_held(worker), closes;
+		struct evc_envelope *envelope = next(worker, held);
 
-		*held = is_held(worker);
-		envelope = next(worker, *held);
 		if (evc_likely(envelope != NULL)) {
 			deliver(worker, envelope);
 			return EVC_OK;
 		}
-		if (end_if_closed(worker, *held, &closes)) {
+		if (end_if_closed(worker, held, &closes)) {
 			part(worker);
 			return EVC_CLOSED;
 		}
 		/* Read again, since `next` may have cleared the interrupt of an admission. */
-		if (!closes && *held == is_held(worker))
+		if (!closes && held == evc_worker_is_held(worker))
 			return EVC_EMPTY;
 	}
 }
@@ -328,16 +317,14 @@ enum evc_status evc_worker_run_claimed(struct evc_worker *worker)
 	evc_shared_consumed = &consumed;
 	worker->mailbox->returns = &returns;
 	for (;;) {
-		bool held;
-		enum evc_status status = deliver_next(worker, &held);
+		enum evc_status status = deliver_next(worker);
 
 		if (evc_likely(status == EVC_OK))
 			continue;
 		if (status == EVC_CLOSED)
 			break;
 		evc_mailbox_call_idle(worker->mailbox);
-		(void)(held ? evc_mailbox_wait(worker->mailbox, EVC_FOREVER)
-			    : evc_worker_wait(worker, EVC_FOREVER));
+		(void)evc_worker_wait(worker, EVC_FOREVER);
 	}
 	worker->mailbox->returns = NULL;
 	evc_shared_consumed = consumed.outer;
@@ -356,13 +343,12 @@ enum evc_status evc_worker_poll(struct evc_worker *worker)
 {
 	struct evc_shared_consumed consumed = { NULL, evc_shared_consumed };
 	enum evc_status status;
-	bool held;
 
 	if (worker == NULL)
 		return EVC_INVALID_ARGUMENT;
 	consumed.mailbox = worker->shared;
 	evc_shared_consumed = &consumed;
-	status = deliver_next(worker, &held);
+	status = deliver_next(worker);
 	evc_shared_consumed = consumed.outer;
 	if (status == EVC_EMPTY)
 		evc_mailbox_call_idle(worker->mailbox);
