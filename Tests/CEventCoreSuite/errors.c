@@ -255,6 +255,7 @@ static const char *answers_about_nothing(void)
 	struct evc_dispatch dispatch;
 	struct evc_thread *thread;
 	struct evc_worker *worker;
+	struct evc_node *node;
 	struct evc_walk *walk;
 	uint64_t value = 0;
 
@@ -291,6 +292,9 @@ static const char *answers_about_nothing(void)
 	EXPECT_STATUS(evc_thread_start(NULL, NULL, &thread), EVC_INVALID_ARGUMENT);
 	EXPECT_STATUS(evc_thread_start_worker(NULL, NULL, &thread), EVC_INVALID_ARGUMENT);
 	EXPECT_STATUS(evc_walk_begin(NULL, 1, EVC_WALK_RAISE, &walk), EVC_INVALID_ARGUMENT);
+	EXPECT_OK(evc_node_create(NULL, &node));
+	EXPECT_STATUS(evc_walk_begin(node, 1, EVC_WALK_RAISE, NULL), EVC_INVALID_ARGUMENT);
+	evc_node_end(node);
 	EXPECT_STATUS(evc_walk_next(NULL), EVC_INVALID_ARGUMENT);
 	EXPECT_STATUS(evc_worker_create(NULL, NULL, &worker), EVC_INVALID_ARGUMENT);
 	EXPECT_STATUS(evc_worker_run(NULL), EVC_INVALID_ARGUMENT);

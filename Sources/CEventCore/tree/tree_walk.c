@@ -158,7 +158,7 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	uint64_t start;
 	uint32_t count;
 
-	if (node == NULL || key == 0 || (scope & EVC_HANDLER_PHASES) == 0)
+	if (node == NULL || key == 0 || (scope & EVC_HANDLER_PHASES) == 0 || out == NULL)
 		return EVC_INVALID_ARGUMENT;
 	walker = evc_walker();
 	if (evc_unlikely(walker == NULL))
