@@ -182,7 +182,8 @@ def main():
     (folder / "eventcore.c").write_text(
         licence + note +
         "/* Compile it with -pthread as C11 or newer, with GNU extensions, and link -lurcu-bp.\n"
-        " * Before glibc 2.34 link -ldl too. */\n"
+        " * Before glibc 2.34 link -ldl too. It is a translation unit of its own: included behind a header of the\n"
+        " * system it would define _GNU_SOURCE too late. */\n"
         "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n"
         '#include "eventcore.h"\n#pragma GCC visibility push(hidden)\n' +
         "\n".join(private.parts) + "#pragma GCC visibility pop\n")

@@ -149,9 +149,9 @@ EVC_API struct evc_subscription *evc_balancer_subscription(struct evc_balancer *
 /**
  * Adds a receiver, or replaces the settings of one that was added before.
  *
- * @param subscription of the receiver; not of a balancer that leads back to this one. The overflow policy of a
- *         bounded mailbox applies to the events that are chosen for it: none goes to another receiver because it is
- *         full
+ * @param subscription of the receiver; not of a balancer that leads back to this one. Its own is refused; a longer
+ *         ring is not detected, and a dispatch into it overflows the stack. The overflow policy of a bounded mailbox
+ *         applies to the events that are chosen for it: none goes to another receiver because it is full
  * @param generation written into each envelope, in place of the balancer's own; at most EVC_GENERATION_MAX
  * @param timed true if the receiver needs the time of dispatch. Tell the router too; otherwise the balancer
  *         reads the clock itself, during the same dispatch.

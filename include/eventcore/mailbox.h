@@ -109,8 +109,9 @@ struct evc_mailbox_options {
 	/** Passed to the functions above. */
 	void *context;
 	/**
-	 * How many events may wait; 0: any number. Events of latest-only subscriptions do not count, since each
-	 * of these has one at most. An event that is being handled does not wait any more. Not together with `polled`.
+	 * How many events may wait; 0: any number. Events of latest-only and conflated subscriptions do not count: of
+	 * the former one waits at most, of the latter one for each key, however many keys there are. An event that is
+	 * being handled does not wait any more. Not together with `polled`.
 	 */
 	uint64_t capacity;
 	/** With EVC_OVERFLOW_BLOCK: how long a post waits at most, in nanoseconds; EVC_FOREVER: no limit. */
@@ -145,7 +146,7 @@ struct evc_mailbox_statistics {
 	uint64_t refused;
 	/** Of a bounded mailbox: accepted events that its overflow policy dropped. */
 	uint64_t overflowed;
-	/** Of a bounded mailbox: the largest number of events that have waited at one time. */
+	/** Of a bounded mailbox: the largest number of events that have waited at one time, of those that count. */
 	uint64_t high_water;
 };
 

@@ -180,8 +180,10 @@ EVC_API EVC_MUST_USE enum evc_status evc_dispatch_begin(struct evc_router *route
 
 /**
  * First step for several events that lie side by side in memory. If there is a single receiver that takes
- * batches (`evc_mailbox_options.batches`), the payloads travel side by side too: write them to `out->array`,
- * at about 2 ns each. Otherwise `out->array` is NULL, and the dispatch is as after `evc_dispatch_begin`.
+ * batches (`evc_mailbox_options.batches`), the payloads can travel side by side too: write them to
+ * `out->array`, at about 2 ns each. Otherwise `out->array` is NULL, and the dispatch is as after
+ * `evc_dispatch_begin`. Always look at it: it is NULL also for one event, for large ones, and whenever the route
+ * is not in this thread's cache, as in the thread's first dispatch of the key.
  *
  * Parameters, threads, progress, ownership, errors: as `evc_dispatch_begin`.
  */
@@ -299,7 +301,7 @@ EVC_API uint32_t evc_dispatch_commit_one(void *payload);
 /**
  * Dispatches one event whose payload can be copied as bytes.
  *
- * @param payload `size` bytes
+ * @param payload `size` bytes; not NULL, as for memcpy, which is not checked
  * @param receivers receives how many receivers accepted; may be NULL
  *
  * Other parameters as `evc_dispatch_begin`. Threads: any. Progress: lock-free once warm. Ownership: the

@@ -11,7 +11,8 @@
  * `fire` must not wait, since the timers behind it would wait too.
  *
  * Order: earlier deadlines first; timers with equal deadlines in the order in which they were added. No
- * `fire` begins before the scheduler's clock has reached its deadline.
+ * `fire` begins before the scheduler's clock has reached its deadline. A driven scheduler goes by the `now` of
+ * evc_scheduler_run_due alone: a loop passes the time of the scheduler's clock, since a later one fires timers early.
  *
  * Memory: 80 bytes for each timer, in blocks of doubling size that are freed with the scheduler. Nothing is
  * allocated while no more timers are pending than ever before. Cancelled timers keep their slots until
@@ -160,7 +161,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_scheduler_cancel(struct evc_scheduler *
  * Fires what is due at `now`, in order, on the calling thread. What becomes due meanwhile is left for the
  * next call. For a driven scheduler; another one does nothing here.
  *
- * @param now the time up to which timers fire; not before that of the last call
+ * @param now the time up to which timers fire: in a loop that of the scheduler's clock; not before that of the last call
  * @param next receives the earliest deadline that is left, EVC_FOREVER if there is none, 0 if other threads called
  *             this again and again meanwhile: then call it again at once; may be NULL
  * @return how many timers fired; 0, with `*next` EVC_FOREVER, if another thread or a `fire` of this one is
