@@ -38,7 +38,7 @@ for figure in "$drawn"/*.svg; do
 done
 
 python3 - README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md Documentation/*.md Benchmarks/README.md \
-  Tests/Explorer/README.md Examples/README.md Examples/Chat/README.md Bridges/NATS/README.md <<'PYTHON' || status=1
+  Tests/Explorer/README.md Examples/README.md Examples/C/README.md Examples/Chat/README.md Bridges/NATS/README.md <<'PYTHON' || status=1
 import glob
 import os
 import re
