@@ -88,7 +88,7 @@ for pair in "${compilers[@]}"; do
   cc=${pair%:*} cxx=${pair#*:}
   programs=$folder/$cc
   mkdir -p "$programs"
-  warnings=(-Wall -Wextra -Werror)
+  warnings=(-Wall -Wextra -Wshadow -Werror)
 
   step "$cc: pkg-config, shared and static"
   read -ra cflags < <(pkg-config --cflags eventcore)
@@ -118,8 +118,17 @@ for pair in "${compilers[@]}"; do
   done
   "$cc" -std=gnu11 "${warnings[@]}" Tests/CProgram/host.c -o "$programs/host" -lpthread -ldl
 
+  step "$cc: what does not compile says why"
+  refused=("$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" -fsyntax-only Tests/CProgram/refused.cpp)
+  "${refused[@]}"
+  sed -n 's|^#.*if REFUSED == ||p' Tests/CProgram/refused.cpp | while read -r number _ sentence; do
+    ! "${refused[@]}" -DREFUSED="$number" 2>"$folder/refusal" || fail "refused.cpp compiles where it is to say: $sentence"
+    grep -q "error: .*$sentence" "$folder/refusal" || fail "refused.cpp does not say: $sentence"
+  done
+
   step "$cc: the amalgamation"
-  "$cc" -std=c11 -pedantic "${warnings[@]}" -O2 -c "$folder/amalgamation/eventcore.c" -o "$programs/eventcore.o"
+  # Its sources are not made for one scope.
+  "$cc" -std=c11 -pedantic "${warnings[@]}" -Wno-shadow -O2 -c "$folder/amalgamation/eventcore.c" -o "$programs/eventcore.o"
   mkdir -p "$programs/include/eventcore"
   cp "$folder/amalgamation/eventcore.h" include/eventcore/eventcore.hpp "$programs/include/eventcore"
   "$cc" -std=c11 "${warnings[@]}" -I"$programs/include" Examples/C/fixed_step.c "$programs/eventcore.o" -o "$programs/fixed_step-one" -lurcu-bp -lpthread

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Copyright the EventCore authors */
 /*
- * What eventcore.hpp says of its owners: every call on one that could not be made returns why; and a timer with a period
- * whose time has passed begins now.
+ * What eventcore.hpp says of its owners: every call on one that could not be made returns why; a timer with a period
+ * whose time has passed begins now; and classes that have an operator new of their own are events and choosers too.
  */
 #include <eventcore/eventcore.hpp>
 
@@ -10,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 namespace {
 
@@ -82,6 +83,34 @@ void periods_from_now_on()
 	expect(scheduler.run_due(&next) == 2 && fired == 3, "periods that were missed later are caught up");
 }
 
+/* Hides the global operators; that of an event is not called, since its place is in the core. */
+struct pooled {
+	std::string text = "an event";
+
+	static void *operator new(std::size_t) = delete;
+	static void operator delete(void *) {}
+};
+
+struct pooled_chooser {
+	static void *operator new(std::size_t) = delete;
+	static void operator delete(void *) { expect(false, "a chooser that the global operator made is deleted by it"); }
+	uint32_t operator()(const pooled &, const eventcore::balancer_choice &) const { return 1; }
+};
+
+void operators_of_their_own()
+{
+	eventcore::router router;
+	eventcore::mailbox mailboxes[2];
+	eventcore::balancer<pooled> balancer(router, pooled_chooser());
+	std::string heard;
+	auto hear = [&](const pooled &event) { heard += event.text; };
+	auto first = balancer.add(mailboxes[0], hear), second = balancer.add(mailboxes[1], hear);
+
+	expect(router.dispatch(pooled()) == EVC_OK, "an event with an operator new of its own was dispatched");
+	expect(mailboxes[0].pump() == EVC_EMPTY && heard.empty(), "its chooser has one, too, and chose the other receiver");
+	expect(mailboxes[1].pump() == EVC_EMPTY && heard == "an event", "it came");
+}
+
 } // namespace
 
 int main()
@@ -89,6 +118,7 @@ int main()
 	expect(evc_allocator_install(&allocator) == EVC_OK, "the allocator was installed");
 	not_made();
 	periods_from_now_on();
+	operators_of_their_own();
 	expect(evc_shutdown() == EVC_OK, "everything was given back");
 	std::puts("owners: ok");
 }

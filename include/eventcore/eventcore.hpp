@@ -19,7 +19,9 @@
  * `eventcore::on_handler_exception`, and without such a function the program ends (std::terminate), whose message
  * names it. The event counts as handled, and the consumer goes on with the next one.
  *
- * Threads, order and progress are those of the C functions. The C objects are `get()`.
+ * Threads, order and progress are those of the C functions. The C objects are `get()`: they can be declared ahead
+ * (`struct evc_router;`), and passed between translation units with and without exceptions. The owners can neither be:
+ * they lie in an inline namespace, one for each of the two.
  */
 #ifndef EVENTCORE_HPP
 #define EVENTCORE_HPP
@@ -55,14 +57,17 @@ template <class Event> struct key_of<Event, std::void_t<decltype(Event::event_ke
 
 /**
  * The key of an event type: `Event::event_key`, from 1 to 4095, if the type has one; otherwise the address of a
- * variable that all libraries of the process share as long as they do not hide it. Types that cross a plug-in
- * loaded with RTLD_LOCAL, or one that is to be unloaded (compile it with -fno-gnu-unique), and types that C
- * dispatches too, give themselves an `event_key`. A class inherits it, and with it the handlers of its base's
+ * variable that all libraries of the process share as long as they hide neither it nor the type: with
+ * -fvisibility=hidden the type says so itself (`struct EVC_API hit`). Types that cross a plug-in loaded with
+ * RTLD_LOCAL, or one that is to be unloaded (compile it with -fno-gnu-unique), and types that C dispatches too,
+ * give themselves an `event_key`. A class inherits it, and with it the handlers of its base's
  * events, which would take one event for the other: if its base has one, it declares its own. A type that Swift
  * dispatches has the key that `EventCentral.cKey(of:)` returns: use the functions of C with it.
  */
 template <class Event> uint64_t key_of() noexcept
 {
+	static_assert(std::is_same_v<Event, std::remove_cv_t<std::remove_reference_t<Event>>>,
+		      "an event type is named without const, volatile and &: the exact type is what counts");
 	return key_detail::key_of<Event>::value();
 }
 
@@ -122,7 +127,7 @@ template <class Event> struct payloads {
 	{
 		copying = true;
 		for (evc_envelope *at = dispatch.first; count < dispatch.payloads; count++, at = evc_dispatch_next(at))
-			new (evc_envelope_payload(at)) Event(event);
+			::new (evc_envelope_payload(at)) Event(event);
 		copying = false;
 	}
 	~payloads()
@@ -337,6 +342,7 @@ public:
 	[[nodiscard]] evc_status dispatch(const Event &event, evc_lane lane = EVC_LANE_QUEUE_NORMAL,
 					  uint32_t *receivers = nullptr) noexcept(std::is_nothrow_copy_constructible_v<Event>)
 	{
+		static_assert(std::is_copy_constructible_v<Event>, "an event can be copied: each receiver gets a copy");
 		if (!*this)
 			return status_;
 		if constexpr (std::is_trivially_copyable_v<Event>) {
@@ -963,16 +969,16 @@ private:
 		static_assert(std::is_nothrow_move_constructible_v<Chooser>, "a chooser moves without an exception");
 		evc_balancer_options options = {};
 
-		options.context = new (std::nothrow) Chooser(std::move(chooser));
+		options.context = ::new (std::nothrow) Chooser(std::move(chooser));
 		options.choose = [](void *context, const evc_balancer_choice *choice) -> uint32_t {
 			auto *payload = static_cast<const Event *>(evc_envelope_payload(choice->envelope));
 			uint32_t index = 0;
-			auto choosing = [&](Chooser &chooser) { index = chooser(*payload, balancer_choice(choice)); };
+			auto choosing = [&](Chooser &choose) { index = choose(*payload, balancer_choice(choice)); };
 
 			detail::call(choosing, *static_cast<Chooser *>(context));
 			return index;
 		};
-		options.finalize = [](void *context) { delete static_cast<Chooser *>(context); };
+		options.finalize = [](void *context) { ::delete static_cast<Chooser *>(context); };
 		return options;
 	}
 	balancer(router &of, evc_balancer_options options, bool has_chooser) noexcept
