@@ -103,6 +103,9 @@ extension Consumer {
       envelope.storeBytes(
         of: min(max(addressed, receiver.firstGeneration), receiver.generation) | word & EnvelopeLayout.mark,
         toByteOffset: EnvelopeLayout.generation, as: UInt32.self)
+      guard addressed >= receiver.firstGeneration else {
+        return receiver.deliverOld(payload, UnsafeRawPointer(envelope), owned: owned, generation: addressed)
+      }
       return receiver.deliver(payload, UnsafeRawPointer(envelope), owned: owned)
     }
   }

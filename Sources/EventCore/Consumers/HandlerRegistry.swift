@@ -231,7 +231,7 @@ final class HandlerRegistry: @unchecked Sendable {
       state.receivers[type.key] = receiver
     }
     names.set(receiver.subscription, consumer.probe.label)
-    if state.isObserved { observe(receiver, state) }
+    if state.isObserved || consumer.hooks.shared != nil { observe(receiver, state) }
     return receiver
   }
 

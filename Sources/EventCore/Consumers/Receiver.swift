@@ -61,6 +61,8 @@ final class Receiver: @unchecked Sendable {
     var appliedGeneration: UInt32 = 0
     /// Which events the probe counts.
     var observed = ObservedGenerations()
+    /// The generation of an event that is older than the worker which takes it (`deliverOld`).
+    var oldGeneration: UInt32?
     /// Where the probe counts them; before the first one, where all others are counted.
     var counts: HandledCounts
     /// Whether the pool, a trace or the instruments have to know of each event.
@@ -137,8 +139,15 @@ final class Receiver: @unchecked Sendable {
   /// Begins or stops to count the events that are dispatched after `last`, as `add` does for a handler. Under the
   /// registry's lock.
   func observe(_ isObserved: Bool, after last: UInt32) {
-    if isObserved { _ = probe.value(or: { consumer._withUnsafeGuaranteedRef { $0.probe.makeProbe(key) } }) }
-    begin(after: last) { $0.observed.change(to: isObserved, at: last + 1) }
+    var observed = additions.withLock { $0.observed }
+    observed.change(to: isObserved, at: last + 1)
+    observe(observed, after: last)
+  }
+
+  /// The same with the observations of all receivers that share the generations.
+  func observe(_ observed: ObservedGenerations, after last: UInt32) {
+    if !observed.isEmpty { _ = probe.value(or: { consumer._withUnsafeGuaranteedRef { $0.probe.makeProbe(key) } }) }
+    begin(after: last) { $0.observed = observed }
   }
 
   /// Raises the generation, by which events that are dispatched from now on can be told from earlier ones. Under the
@@ -199,6 +208,23 @@ final class Receiver: @unchecked Sendable {
     type.deliverDirectly(self, payload, envelope, owned, nil)
   }
 
+  /// The same for an event that is older than this worker, and was addressed under `generation`, before that of its
+  /// envelope: by the earlier one it is counted or not.
+  @inline(never)
+  func deliverOld(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool, generation: UInt32
+  ) -> Bool {
+    list.pointee.oldGeneration = generation
+    defer { list.pointee.oldGeneration = nil }
+    return deliverAny(payload, envelope, owned: owned)
+  }
+
+  /// Whether an event is counted by its type.
+  @inline(__always)
+  private func isObserved(_ generation: UInt32) -> Bool {
+    list.pointee.observed.contains(list.pointee.oldGeneration ?? generation)
+  }
+
   /// The same for an event of a batch and those that follow it. All their payloads are moved or ended.
   @inline(__always)
   func deliver(
@@ -229,7 +255,7 @@ final class Receiver: @unchecked Sendable {
   ) -> Bool {
     trace?.note(key, envelope, at: consumer._withUnsafeGuaranteedRef { $0.basis.now })
     let limit = instruments._withUnsafeGuaranteedRef { $0.limit.load(ordering: .relaxed) }
-    guard isMarked || limit != .max, list.pointee.observed.contains(Self.generation(envelope)) else {
+    guard isMarked || limit != .max, isObserved(Self.generation(envelope)) else {
       return deliverUnmeasured(payload, envelope, owned: owned)
     }
     return deliverMeasured(payload, envelope, owned: owned, isMarked: isMarked, limit)
@@ -308,7 +334,7 @@ final class Receiver: @unchecked Sendable {
     let generation = Self.generation(envelope)
     return consumer._withUnsafeGuaranteedRef { consumer in
       let counts =
-        list.pointee.observed.contains(generation) ? list.pointee.counts : HandledCounts(consumer.calls.counts.memory)
+        isObserved(generation) ? list.pointee.counts : HandledCounts(consumer.calls.counts.memory)
       // Only this thread changes the list, and not while it delivers.
       let handlers = list.pointee.handlers.first
       let count = list.pointee.handlers.count

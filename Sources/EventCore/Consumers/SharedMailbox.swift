@@ -29,6 +29,8 @@ final class SharedMailbox: @unchecked Sendable {
     fileprivate var subscription: Subscription!
     /// Counts the registrations of all workers, whose receivers share these generations.
     fileprivate var generation: UInt32 = 0
+    /// Also for workers that come later, and take what was dispatched before.
+    fileprivate var observed = ObservedGenerations()
     /// The workers' receivers that have a handler, and whether each of them needs the time.
     fileprivate var members: [ObjectIdentifier: Bool] = [:]
     fileprivate var isTimed: Bool { members.values.contains(true) }
@@ -103,14 +105,14 @@ final class SharedMailbox: @unchecked Sendable {
     }
   }
 
-  /// Begins or stops to count the events of a worker's receiver, from the next generation on. Under the lock of the
-  /// consumer's registry.
+  /// Begins or stops to count the events of a worker's receiver, from the next generation on; also called for each new
+  /// receiver, which learns of earlier observations. Under the lock of the consumer's registry.
   func observe(_ isObserved: Bool, _ receiver: Receiver) {
     state.withLock { state in
-      guard !state.isClosed, let entry = state.entries[receiver.route] else {
-        return receiver.observe(isObserved, after: receiver.generation)
-      }
-      receiver.observe(isObserved, after: entry.generation)
+      guard !state.isClosed else { return receiver.observe(isObserved, after: receiver.generation) }
+      let entry = state.entries[receiver.route] ?? makeEntry(receiver, &state)
+      entry.observed.change(to: isObserved, at: entry.generation + 1)
+      receiver.observe(entry.observed, after: entry.generation)
       entry.generation = receiver.generation
       if !entry.members.isEmpty { subscribe(entry) }
     }
