@@ -40,7 +40,9 @@ public struct EventFlowGraph: Sendable, Equatable, Codable {
   /// A flowchart for Mermaid, which shows it in Markdown.
   public var mermaid: String {
     let nodes = Nodes(self)
-    let quoted = { (text: String) in "\"\(text.replacing("\"", with: "#quot;"))\"" }
+    // Labels are HTML, in which Mermaid writes entities with "#".
+    let entities: [Character: String] = ["#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\"": "#quot;"]
+    let quoted = { (text: String) in "\"\(text.map { entities[$0] ?? String($0) }.joined())\"" }
     return
       (["flowchart LR"]
       + nodes.places.map { "  p\($0.value)[\(quoted($0.key))]" }.sorted()
@@ -51,9 +53,9 @@ public struct EventFlowGraph: Sendable, Equatable, Codable {
   /// A graph for Graphviz: `dot -Tsvg`.
   public var graphviz: String {
     let nodes = Nodes(self)
-    let quoted = { (text: String) in
-      "\"\(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
-    }
+    // Labels are text, in which Graphviz reads escapes with "\\" and entities with "&".
+    let escapes: [Character: String] = ["\\": "\\\\", "\"": "\\\"", "&": "&amp;"]
+    let quoted = { (text: String) in "\"\(text.map { escapes[$0] ?? String($0) }.joined())\"" }
     return
       (["digraph events {", "  rankdir=LR;"]
       + nodes.places.map { "  p\($0.value) [shape=box, label=\(quoted($0.key))];" }.sorted()

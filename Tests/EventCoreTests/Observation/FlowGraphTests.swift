@@ -81,6 +81,26 @@ struct FlowGraphTests {
         """)
   }
 
+  @Test("names with the signs of markup are drawn as they are")
+  func signs() {
+    let types = ["Box<Int>", "Box<String>"]
+    let graph = EventFlowGraph(
+      EventStatistics(
+        receivers: [], dispatches: types.map { .init(type: $0, source: "\\R&amp;D #1; \"<b>\"", count: 1) }))
+    #expect(
+      graph.mermaid == """
+        flowchart LR
+          p0["\\R#amp;amp;D #35;1; #quot;#lt;b#gt;#quot;"]
+          t0(["Box#lt;Int#gt;"])
+          t1(["Box#lt;String#gt;"])
+          p0 -->|1| t0
+          p0 -->|1| t1
+
+        """)
+    #expect(graph.graphviz.contains(#"label="\\R&amp;amp;D #1; \"<b>\""];"#))
+    #expect(graph.graphviz.contains(#"label="Box<Int>"];"#))
+  }
+
   @Test("dispatches of many receivers that come and go are kept by their names", arguments: cores)
   func churn(core: EventCentral.Core) {
     let central = EventCentral(core: core)
