@@ -8,7 +8,7 @@
   public struct EventShutdownReport: Sendable, Equatable, CustomStringConvertible {
     /// One part of the service.
     public struct Part: Sendable, Equatable {
-      /// What it is, by its type.
+      /// What it is called: the name that it was given, or its type (`EventReceiver.receiverName`).
       public let name: String
       /// What the drain of the part returned: whether everything that waited was handled, in time.
       public let wasDrained: Bool

@@ -24,7 +24,7 @@ public final class EventWorker<State>: Sendable {
   ///   - state: What the handlers share. It is sent to the thread: the caller cannot use it afterwards.
   ///   - mailbox: How many events may wait, and what becomes of more.
   ///   - waitStrategy: What the thread does while no event waits.
-  ///   - name: How debuggers show the thread.
+  ///   - name: What statistics call it, and how debuggers show the thread.
   ///   - register: Registers the handlers. Each gets the events that are dispatched after its registration (D4).
   ///
   /// **Threads**: any.
@@ -114,6 +114,8 @@ public final class EventWorker<State>: Sendable {
 }
 
 extension EventWorker: EventReceiver {
+  /// The name that it was given.
+  public var receiverName: String { thread.receiverName }
   /// Those of ``thread``.
   public var receiverStatistics: EventThreadStatistics { thread.statistics }
   public var mailboxStatistics: EventMailboxStatistics { thread.mailboxStatistics }

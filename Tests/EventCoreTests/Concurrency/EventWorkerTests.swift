@@ -54,6 +54,16 @@ struct EventWorkerTests {
     #expect(worker.thread.mailboxStatistics.refused == 2)
   }
 
+  @Test("It tells the name that it was given", arguments: cores)
+  func name(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    let named = EventWorker(on: central, state: 0, name: "sensors") { on in on(Ping.self) { _, _ in } }
+    let other = EventWorker(on: central, state: 0) { on in on(Ping.self) { _, _ in } }
+    #expect([named.receiverName, other.receiverName] == ["sensors", "EventWorker"])
+    #expect(central.statistics.receivers.map(\.name) == ["sensors", "EventWorker"])
+    for worker in [named, other] { #expect(await worker.thread.drain()) }
+  }
+
   /// A query of the next test, and what its handler may throw.
   struct SumQuery: Eventable { var factor: Int }
   struct Overflow: Error, Equatable {}
