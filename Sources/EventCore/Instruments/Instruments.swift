@@ -192,12 +192,13 @@ final class Instruments: Sendable {
     if isObserved { receiver.followInstruments() }
   }
 
-  /// Removes a receiver that counts nothing more, and keeps what it has counted. `reading` is asked for only while or
-  /// after somebody has looked on. A second call does nothing.
+  /// Removes a receiver that counts nothing more, and keeps what it has counted: if somebody has looked on, or the name
+  /// has figures, whose sum it belongs to. `reading` is asked for only then. A second call does nothing.
   func remove(_ probe: ConsumerProbe, _ reading: () -> ReceiverReading) {
     guard probe.end() else { return }
     // Of one without probes as well, which has had jobs alone.
-    var last = probe.hasProbes || isObserved ? reading() : nil
+    let isKept = probe.hasProbes || isObserved || state.withLock { $0.ended[probe.name] != nil }
+    var last = isKept ? reading() : nil
     // A dispatch that still holds events for it frees them, and nobody would read that count.
     last?.endWaiting()
     state.withLock { state in

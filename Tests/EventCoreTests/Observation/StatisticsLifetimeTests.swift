@@ -29,6 +29,30 @@ extension StatisticsTests {
     observation.end()
   }
 
+  @Test("the sum of a name that was observed has all receivers that end later, observed or not", arguments: cores)
+  func sums(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    func run(_ count: Int) {
+      let thread = EventThread(on: central, name: "guest")
+      thread.addEventCallback { (_: Step) in }
+      for _ in 0..<count { Step().queue(on: central) }
+      #expect(thread.drain())
+      // A thread frees its consumer a moment after its end.
+      #expect(waitUntil { central.statistics.receivers.allSatisfy(\.hasEnded) })
+    }
+    var observation = central.observe()
+    run(3)
+    observation.end()
+    run(5)
+    observation = central.observe()
+    run(7)
+    observation.end()
+    let statistics = central.statistics
+    #expect(statistics.receivers.map(\.counts.delivered) == [15])
+    #expect(statistics.receivers.map(\.mailbox.accepted) == [15])
+    #expect(statistics.handled(Step.self).delivered == 10)
+  }
+
   @Test("what a receiver dispatched that has ended is not counted for a living one of its name", arguments: cores)
   func endedSources(core: EventCentral.Core) {
     let central = EventCentral(core: core)
