@@ -24,8 +24,10 @@ extension Eventable {
   /// **Threads**: any.
   ///
   /// **Complexity**: a dispatch of the type has a receiver more, with `.latestOnly`, which counts in what it returns, and
-  /// reads the clock. If somebody has read the event since the last dispatch, it also takes a mutex for a moment, and
-  /// posts to those who have registered since and had no event.
+  /// reads the clock. The receiver's name is `newest`, in ``EventCentral/statistics``, ``EventCentral/flowGraph`` and
+  /// what ``queueToEach(priority:on:)`` returns. It takes an event when somebody reads: the last one waits there.
+  /// If somebody has read the event since the last dispatch, it also takes a mutex for a moment, and posts to those who
+  /// have registered since and had no event.
   public static func keepNewest(on central: EventCentral = .shared, maximumAge: Duration? = nil) {
     require(
       maximumAge.map { $0 > .zero } ?? true,

@@ -28,6 +28,8 @@ extension EventCentral {
   /// ```
   ///
   /// What a task does is not watched: neither a handler nor an answerer that is `async`, nor the loop over a sequence.
+  /// Nor is what the tree of an ``EventNode`` or a coordinator calls, at whatever place, or a handler that is called
+  /// for a kept event when it registers (``Eventable/keepNewest(on:maximumAge:)``).
   ///
   /// - Parameters:
   ///   - duration: How long the handlers of a receiver may take for one event, on the central's clock.

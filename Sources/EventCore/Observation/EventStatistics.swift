@@ -9,7 +9,8 @@
 public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvertible {
   /// The receivers by age: event threads, pumps, the places of listeners, sequences, and the shared mailboxes of pools,
   /// each before the pool's threads, which handle what it counts. Those that have ended follow; the figures of all that
-  /// had the same name are added up.
+  /// had the same name are added up, from the first one on that lived while the central was observed. Those that ended
+  /// before that one are missing.
   public var receivers: [Receiver]
   /// Who has dispatched events of which types, to at least one receiver, while the central was observed.
   public var dispatches: [Dispatches]
@@ -28,7 +29,9 @@ public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvert
     public var types: [Handled]
   }
 
-  /// What became of the events of one type at one receiver.
+  /// What became of the events of one type at one receiver. An event counts once, however many handlers the receiver
+  /// has for it, and once more for each handler that wants only the newest (``EventListenerInterest/latestOnly``,
+  /// ``EventListenerInterest/latestPerKey``), which gets the events apart from the others.
   public struct Handled: Sendable, Equatable, Codable {
     /// The type, with its module.
     public var type: String

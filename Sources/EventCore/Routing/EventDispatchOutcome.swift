@@ -45,7 +45,8 @@ public struct EventReceiverOutcome: Sendable, Equatable {
     case ended
   }
 
-  /// The receiver's name, as in ``EventStatistics``; that of a pool for all of its threads; empty for a receiver in C.
+  /// The receiver's name, as in ``EventStatistics``; that of a pool for all of its threads; empty for a receiver in C,
+  /// and perhaps for one that has ended.
   public let receiver: String
   /// What became of the event.
   public let fate: Fate
