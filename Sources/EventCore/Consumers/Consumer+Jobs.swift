@@ -35,7 +35,7 @@ extension Consumer {
   func post(_ body: @escaping @Sendable () -> Void) -> Bool { post(.closure(body)) }
 
   /// The same for a run of a guest.
-  func post(guest: ConsumerPump) -> Bool { post(.guest(guest)) }
+  func post(guest: ConsumerPump) -> Bool { post(.guest { guest.perform() }) }
 
   private func post(_ job: ConsumerJob) -> Bool {
     acceptJobs()
@@ -75,8 +75,7 @@ extension Consumer {
       let consumer = Unmanaged.passUnretained(self)
       let handler = TypedHandler<ConsumerJob>(plain: { job in
         switch job {
-        case .closure(let body): body()
-        case .guest(let pump): pump.perform()
+        case .closure(let body), .guest(let body): body()
         case .executor(let job, let fromTask): consumer._withUnsafeGuaranteedRef { $0.run(job, fromTask: fromTask) }
         }
       })
