@@ -25,9 +25,9 @@ extension Consumer {
 
   /// How many events were freed since it ended, without the jobs that others run or count. Any thread.
   var lostCount: UInt64 {
-    // Of the jobs first, each of which the mailbox counts before it drops it.
-    let kept = keptJobs.load(ordering: .relaxed)
-    return mailbox.counts().dropped - kept
+    // The mailbox of the C core counts a job after it has dropped it, and so after `keptJobs`.
+    let (kept, dropped) = (keptJobs.load(ordering: .relaxed), mailbox.counts().dropped)
+    return dropped > kept ? dropped - kept : 0
   }
 
   /// Runs a closure as one of the consumer's events, queued with normal priority. False if the consumer is
