@@ -119,8 +119,12 @@ final class AsyncListener: EventListenerHandling, Sendable {
   /// Makes a call that was counted, unless the listener has ended since: it may have waited for a thread, and for a tracer
   /// of the user's.
   private func begin<E: Eventable>(_ body: @Sendable (E, AsyncListener) async -> Void, _ event: E) async {
-    let begins = state.withLock { !$0.isRemoved && mailbox.isOpen }
-    mailbox.driver.didCall(begins)
+    let begins = state.withLock { state in
+      let begins = !state.isRemoved && mailbox.isOpen
+      // Locked, so that whoever has ended the listener finds it.
+      mailbox.driver.didCall(begins)
+      return begins
+    }
     if begins { await body(event, self) }
   }
 

@@ -75,6 +75,7 @@ extension Eventable {
     let timeout = limit.map { SequenceTimeout(mailbox, of: listener, after: $0) }
     defer { timeout?.cancel() }
     var rejected = 0
+    var left: Int?
     while true {
       try Task.checkCancellation()
       switch mailbox.take() {
@@ -93,8 +94,12 @@ extension Eventable {
         // What has come in time is taken first, however late the task goes on.
         continue
       }
-      // After each event, since they may come without end.
-      try timeout?.check()
+      // After each event, since they may come without end: what has come until now is looked at, and no more.
+      if let timeout, timeout.isOver {
+        let most = left ?? mailbox.waitingCount
+        if most <= 0 { try timeout.check() }
+        left = most - 1
+      }
     }
   }
 }

@@ -132,6 +132,7 @@ class SequenceMailbox: @unchecked Sendable {
   package final var carried: (any EventCarrier.Value)? { consumer.hooks.taken?.value }
 
   /// How many events wait. Any thread.
+  @usableFromInline
   final var waitingCount: Int { context.waitingCount }
 
   /// How many events the buffering has lost: its bound refused or dropped them, or newer ones replaced them.

@@ -58,6 +58,10 @@ final class SequenceTimeout: Sendable {
     if isDropped { throw EventWaitError.sourceEnded }
   }
 
+  /// Whether `check` throws.
+  @usableFromInline
+  var isOver: Bool { hasPassed || isDropped }
+
   var hasPassed: Bool { timer.hasPassed.load(ordering: .acquiring) }
 
   /// Whether the time never comes, since the central has ended.

@@ -23,11 +23,14 @@ extension Consumer {
     pump?.end()
   }
 
+  /// Whether events wait, also those that its task has taken for calls which have not begun. Any thread.
+  var hasWaiting: Bool { waiting > 0 || (pump?.driver.calls.waiting ?? 0) > 0 }
+
   /// How many events were freed since it ended, without the jobs that others run or count. Any thread.
   var lostCount: UInt64 {
     // The mailbox of the C core counts a job after it has dropped it, and so after `keptJobs`.
     let (kept, dropped) = (keptJobs.load(ordering: .relaxed), mailbox.counts().dropped)
-    return dropped > kept ? dropped - kept : 0
+    return (dropped > kept ? dropped - kept : 0) + (pump?.driver.calls.dropped ?? 0)
   }
 
   /// Runs a closure as one of the consumer's events, queued with normal priority. False if the consumer is

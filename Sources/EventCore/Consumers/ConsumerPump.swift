@@ -83,7 +83,10 @@ final class ConsumerPump: @unchecked Sendable {
       didEnd()
       return true
     }
-    switch consumer.pump(limit: batch) {
+    var result = consumer.pump(limit: batch)
+    // At its limit it does not look for more, and the next job would be one for nothing.
+    if result == .more, consumer.waiting == 0 { result = consumer.pump(limit: batch) }
+    switch result {
     case .more: schedule()
     case .dry: handBack(.running, as: .idle)
     case .ended: didEnd()

@@ -180,9 +180,9 @@ package final class ExecutionContexts: @unchecked Sendable {
         consumer, key: nil, endsWithUsers: false, host: self)
     }
     // The thread does not hear these routers. This mailbox does, and its jobs run as events of the thread.
-    // In a pump one by one, so that its limits and deadlines hold; in a deterministic central for its limits.
     let isPump = consumer.isPumpedByLoop
-    let batch = isPump || serial != nil ? 1 : Self.largeBatch
+    // In a pump and in a deterministic central one by one, so that their limits and deadlines hold.
+    let batch = consumer.isDrivenByLoop ? 1 : Self.largeBatch
     let context = shared(.thread(ObjectIdentifier(consumer))) { key in
       pumped(
         isPump ? .pump : .eventThread, ThreadDriver(consumer), key, batch: batch, named: "thread",
@@ -304,12 +304,12 @@ package final class ExecutionContexts: @unchecked Sendable {
 
   /// Notes what waits, which is about to be freed with all listeners: before these end, and their contexts with them.
   func giveUp() {
-    state.withLock { $0.givenUp += $0.open.values.map(\.consumer).filter { $0.waiting > 0 } }
+    state.withLock { $0.givenUp += $0.open.values.map(\.consumer).filter(\.hasWaiting) }
   }
 
   /// Whether events were given up and freed. What waits is looked at first, since it moves to what is
   /// counted as lost.
-  var hasLost: Bool { state.withLock { $0.givenUp }.contains { $0.waiting > 0 || $0.lostCount > 0 } }
+  var hasLost: Bool { state.withLock { $0.givenUp }.contains { $0.hasWaiting || $0.lostCount > 0 } }
 
   /// Accepts nothing more. Returns what is open once all that waits in the contexts has been handled. The caller closes.
   func closeWhenEmpty() -> [Latch] {

@@ -96,7 +96,7 @@ final class TaskDriver: ContextDriver {
     var isOver = false
   }
   private let state = Guarded(State())
-  /// Relaxed: statistics. An event is counted among them before the mailbox can end.
+  /// An event is counted among them before the mailbox can end.
   private let waitingCalls = Atomic<UInt64>(0)
   private let droppedCalls = Atomic<UInt64>(0)
 
@@ -138,11 +138,13 @@ final class TaskDriver: ContextDriver {
 
   func didCall(_ hasBegun: Bool) {
     if !hasBegun { droppedCalls.add(1, ordering: .relaxed) }
-    waitingCalls.subtract(1, ordering: .relaxed)
+    // Releasing, pairs with `calls`: who finds none waiting has all that were dropped.
+    waitingCalls.subtract(1, ordering: .releasing)
   }
 
   var calls: (waiting: UInt64, dropped: UInt64) {
-    (waitingCalls.load(ordering: .relaxed), droppedCalls.load(ordering: .relaxed))
+    let waiting = waitingCalls.load(ordering: .acquiring)
+    return (waiting, droppedCalls.load(ordering: .relaxed))
   }
 
   /// Makes the task look for what it waits for, without a job.

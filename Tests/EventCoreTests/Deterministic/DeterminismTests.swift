@@ -109,6 +109,20 @@ struct DeterminismTests {
       #expect(world.run(limit: 1) == 1)
       #expect(log.entries.count == count)
     }
+    #expect(world.run() == 0)
+    // Also if the source belongs to another central; and a run for one event counts as one.
+    let other = EventListener(on: EventCentral(core: core))
+    struct StartOther: Eventable {}
+    thread.addEventCallback { (_: StartOther) in
+      Number.addListener(nil, { log.append($0.value) }, executeOn: .requesterThread, on: other)
+    }
+    thread.queueEvent(StartOther())
+    #expect(world.run() == 1)
+    for value in 0..<3 { other.queueEvent(Number(value: value)) }
+    #expect(world.run(limit: 1) == 1)
+    #expect(log.entries.count == 101)
+    #expect(world.run() == 2)
+    #expect(log.entries.count == 103)
     thread.cancel()
     _ = world.run()
   }

@@ -165,7 +165,12 @@ public final class NATSBridge: Sendable {
     }
     // The client takes half a second to close a connection whose server is silent.
     let last = DispatchTime.now() + .milliseconds(Int(deadline.milliseconds()) + 2000)
-    await blocking { _ = isOver.wait(timeout: last) }
+    await blocking { [link] in
+      // Nothing is sent from then on, also while the drain waits for the client's lock.
+      guard isOver.wait(timeout: last - .milliseconds(2000)) == .timedOut else { return }
+      link.setLimit(deadline)
+      _ = isOver.wait(timeout: last)
+    }
     return isDrained.withLock { $0 }
   }
 
