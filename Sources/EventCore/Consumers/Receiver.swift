@@ -49,7 +49,7 @@ final class Receiver: @unchecked Sendable {
   /// Notes the events in a deterministic central.
   private let trace: TraceName?
 
-  private struct Additions {
+  struct Additions {
     var handlers: [EventHandler] = []
     var observed = ObservedGenerations()
     /// The generation of the last handler that was added, taken over or not.
@@ -79,8 +79,8 @@ final class Receiver: @unchecked Sendable {
   @usableFromInline let ended = Atomic<Int>(0)
 
   /// Generations leave a bit for the mark of an event.
-  private static let lastGeneration = EnvelopeLayout.mark - 2
-  private let registered = Atomic<UInt32>(0)
+  static let lastGeneration = EnvelopeLayout.mark - 2
+  let registered = Atomic<UInt32>(0)
   /// The generation of the handler that was registered last. A worker reads it for each event.
   var generation: UInt32 {
     // Acquiring, pairs with the store in `add`: the handler in `additions` before its generation.
@@ -94,10 +94,10 @@ final class Receiver: @unchecked Sendable {
   /// Of a conflated receiver: whether it has ended. Another one may have its ordinal then.
   let isOver = Atomic<Bool>(false)
 
-  private let additions = Guarded(Additions())
+  let additions = Guarded(Additions())
   /// Counts the events of observed generations. Made under the lock of the consumer's registry, when the central is
   /// observed for the first time, and read by the consumer's thread after that.
-  private let probe = LazyReference<ReceiverProbe>()
+  let probe = LazyReference<ReceiverProbe>()
   // Not retained: the consumer's. A retain would have the thread that dispatches wait for the cache line.
   private let instruments: Unmanaged<Instruments>
   /// Of a worker: what `generation` was when the worker began to take from its shared mailbox. What waited
@@ -125,49 +125,6 @@ final class Receiver: @unchecked Sendable {
     direct.deallocate()
     list.deinitialize(count: 1)
     list.deallocate()
-  }
-
-  /// Hands a handler over to the consumer. It is called for events from the generation after `last` on;
-  /// `last` is at least the receiver's own. Under the registry's lock, before that generation is published.
-  func add(_ handler: EventHandler, after last: UInt32) {
-    liveCount += 1
-    timedCount += handler.state.isTimed ? 1 : 0
-    handler.state.begin(at: last + 1, by: consumer._withUnsafeGuaranteedRef { $0.basis.clock })
-    begin(after: last) { $0.handlers.append(handler) }
-  }
-
-  /// Begins or stops to count the events that are dispatched after `last`, as `add` does for a handler. Under the
-  /// registry's lock.
-  func observe(_ isObserved: Bool, after last: UInt32) {
-    var observed = additions.withLock { $0.observed }
-    observed.change(to: isObserved, at: last + 1)
-    observe(observed, after: last)
-  }
-
-  /// The same with the observations of all receivers that share the generations.
-  func observe(_ observed: ObservedGenerations, after last: UInt32) {
-    if !observed.isEmpty { _ = probe.value(or: { consumer._withUnsafeGuaranteedRef { $0.probe.makeProbe(key) } }) }
-    begin(after: last) { $0.observed = observed }
-  }
-
-  /// Raises the generation, by which events that are dispatched from now on can be told from earlier ones. Under the
-  /// registry's lock.
-  func raise() { begin(after: generation) { _ in } }
-
-  /// Makes `last + 1` the generation, after what comes with it was put among the additions.
-  private func begin(after last: UInt32, _ change: (inout Additions) -> Void) {
-    require(
-      last < Self.lastGeneration,
-      """
-      An event type can have 2,147,483,646 registrations on one thread or shared pool, those for the same sticky events \
-      elsewhere and its observations included, and this one has had them: make a new one.
-      """)
-    additions.withLock { additions in
-      change(&additions)
-      additions.generation = last + 1
-    }
-    // Releasing: pairs with `generation`.
-    registered.store(last + 1, ordering: .releasing)
   }
 
   /// Ends a handler of this receiver. True for the first call. Any thread.
@@ -208,23 +165,6 @@ final class Receiver: @unchecked Sendable {
     type.deliverDirectly(self, payload, envelope, owned, nil)
   }
 
-  /// The same for an event that is older than this worker, and was addressed under `generation`, before that of its
-  /// envelope: by the earlier one it is counted or not.
-  @inline(never)
-  func deliverOld(
-    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool, generation: UInt32
-  ) -> Bool {
-    list.pointee.oldGeneration = generation
-    defer { list.pointee.oldGeneration = nil }
-    return deliverAny(payload, envelope, owned: owned)
-  }
-
-  /// Whether an event is counted by its type.
-  @inline(__always)
-  private func isObserved(_ generation: UInt32) -> Bool {
-    list.pointee.observed.contains(list.pointee.oldGeneration ?? generation)
-  }
-
   /// The same for an event of a batch and those that follow it. All their payloads are moved or ended.
   @inline(__always)
   func deliver(
@@ -247,6 +187,23 @@ final class Receiver: @unchecked Sendable {
     return word != generation || list.pointee.isWatched
       ? deliverWatched(payload, envelope, owned: owned, isMarked: word != generation)
       : deliverToHandlers(payload, envelope, owned: owned)
+  }
+
+  /// The same for an event that is older than this worker, and was addressed under `generation`, before that of its
+  /// envelope: by the earlier one it is counted or not.
+  @inline(never)
+  func deliverOld(
+    _ payload: UnsafeMutableRawPointer, _ envelope: UnsafeRawPointer, owned: Bool, generation: UInt32
+  ) -> Bool {
+    list.pointee.oldGeneration = generation
+    defer { list.pointee.oldGeneration = nil }
+    return deliverAny(payload, envelope, owned: owned)
+  }
+
+  /// Whether an event is counted by its type.
+  @inline(__always)
+  private func isObserved(_ generation: UInt32) -> Bool {
+    list.pointee.observed.contains(list.pointee.oldGeneration ?? generation)
   }
 
   @inline(never)

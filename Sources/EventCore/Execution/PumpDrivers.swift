@@ -96,7 +96,7 @@ final class TaskDriver: ContextDriver {
     var isOver = false
   }
   private let state = Guarded(State())
-  /// An event is counted among them before the mailbox can end.
+  /// Calls that have not begun, and those that never did. An event is counted before the mailbox can end.
   private let waitingCalls = Atomic<UInt64>(0)
   private let droppedCalls = Atomic<UInt64>(0)
 

@@ -129,28 +129,6 @@ struct AsyncListenerTests {
     }
   }
 
-  @Test("D10: a drain is not true if an end has freed what a task had taken for a call", arguments: cores)
-  func drainBesideEnd(core: EventCentral.Core) async {
-    let (entered, leave) = (Gate(), Latch())
-    let carrier = EventCarrier(
-      capture: { nil }, restore: { _, _, body in body() },
-      restoreInTask: { _, _, body in
-        entered.open()
-        await leave.opened()
-        await body()
-      })
-    let central = EventCentral(CentralBasis(core: core, carrier: carrier), seed: nil)
-    let listener = EventListener(on: central)
-    Ping.addListener(nil, on: listener) { _ async in Issue.record("It was called.") }
-    Ping(number: 1).queue(on: central)
-    await offThePool { entered.pass() }
-    async let isDrained = listener.drain()
-    #expect(await yieldUntil { Ping(number: 2).queue(on: central) == 0 })
-    listener.end()
-    leave.open()
-    #expect(await !isDrained)
-  }
-
   @Test("D6: nor one that waits for a thread of the pool", arguments: cores)
   func removalBeforeThread(core: EventCentral.Core) async {
     // All threads of the pool but one are taken, and the first call takes that one.
@@ -200,6 +178,28 @@ struct AsyncListenerTests {
     await handle.removed()
     _ = handles.take()
     return waits.entries == [true] ? calls.entries : nil
+  }
+
+  @Test("D10: a drain is not true if an end has freed what a task had taken for a call", arguments: cores)
+  func drainBesideEnd(core: EventCentral.Core) async {
+    let (entered, leave) = (Gate(), Latch())
+    let carrier = EventCarrier(
+      capture: { nil }, restore: { _, _, body in body() },
+      restoreInTask: { _, _, body in
+        entered.open()
+        await leave.opened()
+        await body()
+      })
+    let central = EventCentral(CentralBasis(core: core, carrier: carrier), seed: nil)
+    let listener = EventListener(on: central)
+    Ping.addListener(nil, on: listener) { _ async in Issue.record("It was called.") }
+    Ping(number: 1).queue(on: central)
+    await offThePool { entered.pass() }
+    async let isDrained = listener.drain()
+    #expect(await yieldUntil { Ping(number: 2).queue(on: central) == 0 })
+    listener.end()
+    leave.open()
+    #expect(await !isDrained)
   }
 
   @Test("D9: the listener ends with its requester", arguments: cores)
