@@ -114,7 +114,7 @@ public final class EventWorker<State>: Sendable {
 }
 
 extension EventWorker: EventReceiver {
-  /// The name that it was given.
+  /// The name that it was given; `EventWorker` without one.
   public var receiverName: String { thread.receiverName }
   /// Those of ``thread``.
   public var receiverStatistics: EventThreadStatistics { thread.statistics }

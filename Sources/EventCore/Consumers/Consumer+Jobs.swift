@@ -30,7 +30,7 @@ extension Consumer {
   var lostCount: UInt64 {
     // The mailbox of the C core counts a job after it has dropped it, and so after `keptJobs`.
     let (kept, dropped) = (keptJobs.load(ordering: .relaxed), mailbox.counts().dropped)
-    return (dropped > kept ? dropped - kept : 0) + (pump?.driver.calls.dropped ?? 0)
+    return dropped > kept ? dropped - kept : 0
   }
 
   /// Runs a closure as one of the consumer's events, queued with normal priority. False if the consumer is

@@ -26,8 +26,8 @@ package final class ExecutionContexts: @unchecked Sendable {
     var isClosed = false
     /// The consumers of retired contexts whose statistics may still change.
     var ending: [Consumer] = []
-    /// Those that were ended with all others while something waited. Kept, so that a drain can tell.
-    var givenUp: [Consumer] = []
+    /// Whether something waited when all were given up.
+    var hasLost = false
     /// Of `async` listeners whose calls may be running.
     var calls: [ObjectIdentifier: Latch] = [:]
     /// The sum of the statistics of all consumers that have ended.
@@ -302,14 +302,16 @@ package final class ExecutionContexts: @unchecked Sendable {
     foldEnded()
   }
 
-  /// Notes what waits, which is about to be freed with all listeners: before these end, and their contexts with them.
+  /// Notes whether something waits, which is about to be freed with all listeners: before these end, and their contexts
+  /// with them.
   func giveUp() {
-    state.withLock { $0.givenUp += $0.open.values.map(\.consumer).filter(\.hasWaiting) }
+    state.withLock { state in
+      state.hasLost = state.hasLost || state.open.values.contains(where: \.consumer.hasWaiting)
+    }
   }
 
-  /// Whether events were given up and freed. What waits is looked at first, since it moves to what is
-  /// counted as lost.
-  var hasLost: Bool { state.withLock { $0.givenUp }.contains { $0.hasWaiting || $0.lostCount > 0 } }
+  /// Whether something waited when all were given up: before a drain, or beside it.
+  var hasLost: Bool { state.withLock { $0.hasLost } }
 
   /// Accepts nothing more. Returns what is open once all that waits in the contexts has been handled. The caller closes.
   func closeWhenEmpty() -> [Latch] {

@@ -136,6 +136,7 @@ final class TaskDriver: ContextDriver {
   /// An event was taken for a call, which follows, or does not. By an `async` listener.
   func willCall() { waitingCalls.add(1, ordering: .relaxed) }
 
+  /// The call begins, or never does.
   func didCall(_ hasBegun: Bool) {
     if !hasBegun { droppedCalls.add(1, ordering: .relaxed) }
     // Releasing, pairs with `calls`: who finds none waiting has all that were dropped.

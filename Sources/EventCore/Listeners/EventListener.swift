@@ -166,18 +166,17 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// - Parameter deadline: When to give up, on the central's clock: what still waits then is freed and counted, as by
   ///   ``end()``. A task that is cancelled gives up at once.
   /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more; false
-  ///   also if ``end()`` or another drain has freed events. What a listener or a sequence that ends meanwhile has left
-  ///   does not count: whoever ended it does not want it. A loop over a sequence that does not go on, and what waits for a queue that nobody serves, keep a drain waiting.
+  ///   also if ``end()`` or another drain came while events waited. What a listener or a sequence that ends meanwhile has
+  ///   left does not count: whoever ended it does not want it. A loop over a sequence that does not go on, and what waits
+  ///   for a queue that nobody serves, keep a drain waiting.
   ///
   /// **Threads**: any task or actor. A listener that awaits the drain of its own place delays it until the deadline, also
   /// after it has removed itself.
   @discardableResult
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let isDrained = await contexts.opened(contexts.closeWhenEmpty(), until: deadline.limit)
-    if !isDrained { contexts.giveUp() }
-    list.end()
-    contexts.close()
-    // Somebody else may have ended them, or another drain have given up.
+    end()
+    // Somebody else may have ended them before, or another drain have given up.
     return isDrained && !contexts.hasLost
   }
 

@@ -101,17 +101,22 @@ struct AsyncListenerTests {
     #expect(log.entries == ["filtered", "removed"])
   }
 
+  /// Keeps each call from its beginning until it is let go.
+  private func heldTracer(_ entered: Gate, _ leave: Latch) -> EventCarrier {
+    EventCarrier(
+      capture: { nil }, restore: { _, _, body in body() },
+      restoreInTask: { _, _, body in
+        entered.open()
+        await leave.opened()
+        await body()
+      })
+  }
+
   @Test("D6: no call begins after remove(), neither one that a tracer holds up", arguments: cores, [1, 2])
   func removalInTracer(core: EventCentral.Core, limit: Int) async {
     for endsSource in [false, true] {
       let (log, entered, leave) = (Log<Int>(), Gate(), Latch())
-      let carrier = EventCarrier(
-        capture: { nil }, restore: { _, _, body in body() },
-        restoreInTask: { _, _, body in
-          entered.open()
-          await leave.opened()
-          await body()
-        })
+      let carrier = heldTracer(entered, leave)
       let central = EventCentral(CentralBasis(core: core, carrier: carrier), seed: nil)
       let concurrency = limit == 1 ? EventConcurrency.serial : .concurrent(limit)
       let handle = Ping.addListener(nil, concurrency: concurrency, on: central) { ping async in
@@ -183,20 +188,24 @@ struct AsyncListenerTests {
   @Test("D10: a drain is not true if an end has freed what a task had taken for a call", arguments: cores)
   func drainBesideEnd(core: EventCentral.Core) async {
     let (entered, leave) = (Gate(), Latch())
-    let carrier = EventCarrier(
-      capture: { nil }, restore: { _, _, body in body() },
-      restoreInTask: { _, _, body in
-        entered.open()
-        await leave.opened()
-        await body()
-      })
+    let carrier = heldTracer(entered, leave)
     let central = EventCentral(CentralBasis(core: core, carrier: carrier), seed: nil)
     let listener = EventListener(on: central)
     Ping.addListener(nil, on: listener) { _ async in Issue.record("It was called.") }
     Ping(number: 1).queue(on: central)
     await offThePool { entered.pass() }
+    // Tells that the drain has begun, and leaves nothing that waits.
+    struct Probe: Eventable {}
+    let (sent, handled) = (Log<Int>(), Log<Int>())
+    Probe.addListener(nil, { _ in handled.append(1) }, executeOn: .listenerThread, on: listener)
     async let isDrained = listener.drain()
-    #expect(await yieldUntil { Ping(number: 2).queue(on: central) == 0 })
+    #expect(
+      await yieldUntil {
+        guard Probe().queue(on: central) > 0 else { return true }
+        sent.append(1)
+        return false
+      })
+    #expect(await yieldUntil { handled.entries.count == sent.entries.count && listener.eventCount == 0 })
     listener.end()
     leave.open()
     #expect(await !isDrained)

@@ -163,13 +163,13 @@ public final class NATSBridge: Sendable {
       isDrained.withLock { $0 = result }
       isOver.signal()
     }
-    // The client takes half a second to close a connection whose server is silent.
-    let last = DispatchTime.now() + .milliseconds(Int(deadline.milliseconds()) + 2000)
+    let end = DispatchTime.now() + .milliseconds(Int(deadline.milliseconds()))
     await blocking { [link] in
-      // Nothing is sent from then on, also while the drain waits for the client's lock.
-      guard isOver.wait(timeout: last - .milliseconds(2000)) == .timedOut else { return }
+      guard isOver.wait(timeout: end) == .timedOut else { return }
+      // Nothing is sent from now on, also while the drain waits for the client's lock, before it sets the limit itself.
       link.setLimit(deadline)
-      _ = isOver.wait(timeout: last)
+      // The client takes half a second to close a connection whose server is silent.
+      _ = isOver.wait(timeout: end + .milliseconds(2000))
     }
     return isDrained.withLock { $0 }
   }
