@@ -76,6 +76,7 @@ struct Bar: Sendable {
     .between(2.5, .eightToOne, .locking, .mutexSwap),
     .between(2.5, .sixteenToOne, .locking, .mutexSwap),
     .atMost(1, .sixteenGap, .mutexSwap),
+    .atMost(1.3, .endedThreads, .quiet),
     .atMost(0.5, .eightHandlers, .mutexSwap),
     .atMost(1.8, .randomLane, .plain),
     .atMost(1.15, .idleWake, .futex),

@@ -13,6 +13,7 @@ enum Shape: String, CaseIterable {
   case sixteenToOne = "sixteen-to-one"
   case thirtyTwoToOne = "thirty-two-to-one"
   case sixteenGap = "sixteen-to-one-longest-gap"
+  case endedThreads = "ended-threads"
   case eightHandlers = "eight-handlers"
   case eightMailboxes = "eight-mailboxes"
   case randomLane = "random-lane"
@@ -66,7 +67,7 @@ enum Shape: String, CaseIterable {
   var unit: String {
     switch self {
     case .oneToOne, .bounded, .statistics, .tracing, .batch64, .fourToOne, .eightToOne, .sixteenToOne, .thirtyTwoToOne,
-      .randomLane, .pumpFrame, .pumpBatch50, .listener, .poolEven, .choices, .sequenceOneToOne:
+      .endedThreads, .randomLane, .pumpFrame, .pumpBatch50, .listener, .poolEven, .choices, .sequenceOneToOne:
       "ns/event"
     case .eightHandlers, .eightMailboxes, .eightListeners, .sequenceOneToEight: "ns/delivery"
     case .latestOnlyFlood, .conflatedFlood: "ns/dispatch"
@@ -121,7 +122,7 @@ enum Subject: String, CaseIterable {
   /// EventCore's default core as it is used by default, where the shape is about another use: an
   /// event thread's handler, events one by one, in one lane; a tree of 1,000 nodes.
   case plain
-  /// The stream of a churn shape while nobody subscribes.
+  /// The stream of a churn shape while nobody subscribes; `ended-threads` where no thread has ended.
   case quiet
   /// The lock-free core, where a pump's events are dispatched on its central, and not sent to it alone.
   case central

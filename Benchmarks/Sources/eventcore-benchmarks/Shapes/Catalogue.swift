@@ -9,6 +9,7 @@ func catalogue(_ scale: Scale) -> [Candidate] {
   all += observedCandidates(scale)
   all += crowdCandidates(Event24.self, scale)
   all += gapCandidates(scale)
+  all += endedThreadCandidates(scale)
   all += batchCandidates(Event24.self, scale)
   all += laneCandidates(Event24.self, scale)
   all += idleWakeCandidates(scale)
