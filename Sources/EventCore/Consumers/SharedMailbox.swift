@@ -96,12 +96,11 @@ final class SharedMailbox: @unchecked Sendable {
     // In one critical section: a generation is published when all workers' handlers up to it are handed
     // over.
     state.withLock { state in
-      guard !state.isClosed else { return receiver.add(handler, after: receiver.generation) }
-      let entry = state.entries[receiver.route] ?? makeEntry(receiver, &state)
+      guard let entry = entry(of: receiver, &state) else { return receiver.add(handler, after: receiver.generation) }
       receiver.add(handler, after: entry.generation)
       entry.generation = receiver.generation
       entry.members[ObjectIdentifier(receiver)] = receiver.timedCount > 0
-      subscribe(entry)
+      subscribe(entry, state)
     }
   }
 
@@ -109,12 +108,13 @@ final class SharedMailbox: @unchecked Sendable {
   /// receiver, which learns of earlier observations. Under the lock of the consumer's registry.
   func observe(_ isObserved: Bool, _ receiver: Receiver) {
     state.withLock { state in
-      guard !state.isClosed else { return receiver.observe(isObserved, after: receiver.generation) }
-      let entry = state.entries[receiver.route] ?? makeEntry(receiver, &state)
+      guard let entry = entry(of: receiver, &state) else {
+        return receiver.observe(isObserved, after: receiver.generation)
+      }
       entry.observed.change(to: isObserved, at: entry.generation + 1)
       receiver.observe(entry.observed, after: entry.generation)
       entry.generation = receiver.generation
-      if !entry.members.isEmpty { subscribe(entry) }
+      subscribe(entry, state)
     }
   }
 
@@ -126,7 +126,7 @@ final class SharedMailbox: @unchecked Sendable {
     state.withLock { state in
       guard !state.isClosed, let entry = state.entries[receiver.route] else { return }
       entry.members[ObjectIdentifier(receiver)] = false
-      if !entry.isTimed { subscribe(entry) }
+      if !entry.isTimed { subscribe(entry, state) }
     }
   }
 
@@ -140,14 +140,22 @@ final class SharedMailbox: @unchecked Sendable {
       if entry.members.isEmpty {
         router.unsubscribe(entry.route.key, entry.subscription)
       } else if wasTimed, !entry.isTimed {
-        subscribe(entry)
+        subscribe(entry, state)
       }
     }
   }
 
-  private func subscribe(_ entry: Entry) {
+  private func subscribe(_ entry: Entry, _ state: State) {
+    guard !state.isClosed, !entry.members.isEmpty else { return }
     router.subscribe(
       entry.route.key, entry.subscription, generation: entry.generation, timed: entry.isTimed)
+  }
+
+  /// Also in a closed mailbox, whose events still wait for the workers: what begins now is not for them. Nil if it was
+  /// closed before any worker had such a handler, so that none of these events waits.
+  private func entry(of receiver: Receiver, _ state: inout State) -> Entry? {
+    if let entry = state.entries[receiver.route] { return entry }
+    return state.isClosed ? nil : makeEntry(receiver, &state)
   }
 
   private func makeEntry(_ receiver: Receiver, _ state: inout State) -> Entry {

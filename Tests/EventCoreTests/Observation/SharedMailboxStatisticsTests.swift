@@ -79,4 +79,32 @@ extension StatisticsTests {
     #expect(central.statistics.dispatched(Step.self) == 1)
     #expect(central.statistics.handled(Step.self).delivered == 1)
   }
+
+  @Test("D4: an observation that begins when a shared pool ends counts nothing that was dispatched before", arguments: cores)
+  func beginsAtTheEnd(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let log = Log<Int>()
+    let (entered, leave) = ([Gate(), Gate()], [Gate(), Gate()])
+    let pool = EventPool(capacity: 2, balancer: .shared, on: central) { number in
+      let thread = EventThread()
+      thread.addEventCallback { (step: Step) in
+        guard step.number == 0 else { return log.append(number) }
+        entered[number].open()
+        leave[number].pass()
+      }
+      return thread
+    }
+    // Each thread holds one. The first knows of its own registration alone, and what follows is dispatched after both.
+    for _ in 0..<2 { Step(number: 0).queue(on: central) }
+    for gate in entered { gate.pass() }
+    for number in 1...5 { Step(number: number).queue(on: central) }
+    pool.core.close(whenEmpty: true)
+    let observation = central.observe()
+    leave[0].open()
+    #expect(log.entries(atLeast: 5) == [0, 0, 0, 0, 0])
+    leave[1].open()
+    #expect(pool.drain())
+    #expect(central.statistics.handled(Step.self).delivered == 0)
+    observation.end()
+  }
 }

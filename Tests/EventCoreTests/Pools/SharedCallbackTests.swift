@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import EventCore
 import EventCoreTestSupport
 import Testing
+
+@testable import EventCore
 
 @Suite("D4: callbacks that come to a shared pool while events wait")
 struct SharedCallbackTests {
@@ -91,6 +92,24 @@ struct SharedCallbackTests {
     // The new thread alone handles them.
     #expect(log.entries(atLeast: 5) == (0..<5).map { "first \($0)" })
     held.forEach { $0.letGo() }
+    #expect(pool.drain())
+    #expect(log.entries.count == 5)
+  }
+
+  @Test("D4: a callback that is added while a shared pool ends gets nothing that waits", arguments: cores)
+  func addedAtTheEnd(core: EventCentral.Core) {
+    let log = Log<String>()
+    let pool = Self.pool(core, 2, log)
+    let held = pool.holdAll()
+    for number in 0..<5 { Ping(number: number).queue(on: pool.central) }
+    pool.core.close(whenEmpty: true)
+    pool.withThreads { threads in
+      // The first one of these knows less of the registrations than the events.
+      _ = threads[0].addEventCallback { (event: Ping) in log.append("second \(event.number)") }
+    }
+    held[0].letGo()
+    #expect(log.entries(atLeast: 5) == (0..<5).map { "first \($0)" })
+    held.dropFirst().forEach { $0.letGo() }
     #expect(pool.drain())
     #expect(log.entries.count == 5)
   }
