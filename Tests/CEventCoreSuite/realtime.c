@@ -11,7 +11,6 @@
 #include "platform/compiler.h"
 #include "suite.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define KEY 1u
@@ -83,37 +82,6 @@ static uint64_t send_all(struct evc_router *router, uint64_t *number)
 	return count;
 }
 
-struct job {
-	const char *(*run)(void);
-	/* The message is the thread's own, and goes with it. */
-	char message[256];
-	bool failed;
-};
-
-static void *run_job(void *opaque)
-{
-	struct job *job = opaque;
-	const char *message = job->run();
-
-	job->failed = message != NULL;
-	if (job->failed)
-		snprintf(job->message, sizeof(job->message), "%s", message);
-	return NULL;
-}
-
-/* On a thread of its own, which has no slots at hand from before. */
-static const char *alone(const char *(*run)(void))
-{
-	struct job job = { .run = run };
-	pthread_t thread;
-
-	EXPECT(pthread_create(&thread, NULL, run_job, &job) == 0, "no thread");
-	pthread_join(thread, NULL);
-	EXPECT(suite_quiesce(), "the reclaimer got stuck");
-	EXPECT(!job.failed, "%s", job.message);
-	return NULL;
-}
-
 static const char *used_again_alone(void)
 {
 	struct evc_router *router;
@@ -152,7 +120,7 @@ static const char *used_again_alone(void)
 
 static const char *used_again(void)
 {
-	return alone(used_again_alone);
+	return suite_alone(used_again_alone);
 }
 
 static const char *all_or_none_alone(void)
@@ -207,7 +175,7 @@ static const char *all_or_none_alone(void)
 
 static const char *all_or_none(void)
 {
-	return alone(all_or_none_alone);
+	return suite_alone(all_or_none_alone);
 }
 
 static const char *by_hand_alone(void)
@@ -250,7 +218,7 @@ static const char *by_hand_alone(void)
 
 static const char *by_hand(void)
 {
-	return alone(by_hand_alone);
+	return suite_alone(by_hand_alone);
 }
 
 static void ignore(void *context)
@@ -361,7 +329,7 @@ static const char *ordinary(void)
 	for (unsigned i = 0; i < 2 * sizeof(counts) / sizeof(counts[0]) && message == NULL; i++) {
 		reserved_events = counts[i / 2];
 		reserved_receivers = 1 + i % 2;
-		message = alone(ordinary_alone);
+		message = suite_alone(ordinary_alone);
 	}
 	suite_allocator_restore();
 	return message;
@@ -424,7 +392,7 @@ static const char *one_cache_alone(void)
 
 static const char *one_cache(void)
 {
-	return alone(one_cache_alone);
+	return suite_alone(one_cache_alone);
 }
 
 /* What is refused changes nothing: the thread keeps its reserve. */
@@ -466,7 +434,7 @@ static const char *kept_alone(void)
 
 static const char *kept(void)
 {
-	return alone(kept_alone);
+	return suite_alone(kept_alone);
 }
 
 static const struct evc_suite_test tests[] = {

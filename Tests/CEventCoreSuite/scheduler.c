@@ -274,6 +274,27 @@ static const char *released_inside(void)
 	return NULL;
 }
 
+/* The one reference of the scheduler is that of its timer. */
+static void release_one(void *context)
+{
+	evc_scheduler_release(context);
+}
+
+static const char *released_by_a_drop(void)
+{
+	static const struct evc_timer_ops ops = { .fire = driven_note, .drop = release_one };
+	struct evc_scheduler *scheduler;
+	uint64_t id;
+
+	EXPECT_NONE(driven_open(&scheduler));
+	EXPECT_OK(evc_scheduler_add(scheduler, 2000, &ops, scheduler, &id));
+	EXPECT_OK(driven_add(scheduler, 3000, 1, NULL));
+	/* As above. */
+	evc_scheduler_close(scheduler);
+	EXPECT_EQUAL(driven.drops, 1, "other timers that were dropped");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "timers fire by deadline, and by the order of their adding if it is equal", every_order },
 	{ "timers added, cancelled and fired at random agree with a sorted list", against_model },
@@ -284,6 +305,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D12 a clock without a sleep is refused for a scheduler with a thread", wrong_arguments },
 	{ "D12 a driven scheduler takes a clock without a sleep", driven_without_sleep },
 	{ "D9 a driven scheduler may be released by a function of its own", released_inside },
+	{ "D9 a driven scheduler may be released by the end of a timer that its close drops", released_by_a_drop },
 };
 SUITE_GROUP(suite_scheduler, tests);
 #endif

@@ -137,6 +137,8 @@ uint64_t suite_random(uint64_t *state);
  * themselves retired. False after the limit.
  */
 bool suite_quiesce(void);
+/* Runs a part of a test on a thread of its own, which has no slots at hand from before. */
+const char *suite_alone(const char *(*run)(void));
 /*
  * The same, after clearing this thread's route cache. A test that dispatches on its own thread to a receiver
  * on its own stack ends with it: the cache holds references of sinks until an entry is needed for another

@@ -230,4 +230,34 @@ bool suite_settle(void)
 		evc_route_cache_clear(evc_thread_record_current);
 	return suite_quiesce();
 }
+
+struct job {
+	const char *(*run)(void);
+	/* The message is the thread's own, and goes with it. */
+	char message[256];
+	bool failed;
+};
+
+static void *run_job(void *opaque)
+{
+	struct job *job = opaque;
+	const char *message = job->run();
+
+	job->failed = message != NULL;
+	if (job->failed)
+		snprintf(job->message, sizeof(job->message), "%s", message);
+	return NULL;
+}
+
+const char *suite_alone(const char *(*run)(void))
+{
+	struct job job = { .run = run };
+	pthread_t thread;
+
+	EXPECT(pthread_create(&thread, NULL, run_job, &job) == 0, "no thread");
+	pthread_join(thread, NULL);
+	EXPECT(suite_quiesce(), "the reclaimer got stuck");
+	EXPECT(!job.failed, "%s", job.message);
+	return NULL;
+}
 #endif

@@ -87,9 +87,9 @@ struct world {
 	struct evc_subscription *subscription;
 };
 
-static struct world open_world(void *context)
+static struct world open_world(void *context, void (*end)(void *))
 {
-	struct evc_mailbox_options options = { .size = sizeof(options), .finalize = finalize };
+	struct evc_mailbox_options options = { .size = sizeof(options), .finalize = end };
 	struct evc_subscription_options handler = {
 		.size = sizeof(handler), .context = context, .deliver = deliver
 	};
@@ -122,7 +122,7 @@ static void close_world(struct world *world)
 /* Without a thread: what was replaced waits for evc_reclaim, whose thread calls `finalize`. */
 static void driven(void)
 {
-	struct world world = open_world(&world);
+	struct world world = open_world(&world, finalize);
 
 	delivered = finalized = 0;
 	send(&world, 20000);
@@ -147,7 +147,7 @@ static void in_pieces(void)
 
 	finalized = 0;
 	for (unsigned i = 0; i < 300; i++) {
-		struct world world = open_world(NULL);
+		struct world world = open_world(NULL, finalize);
 
 		close_world(&world);
 	}
@@ -177,7 +177,7 @@ static void await_trim(void)
 /* A shutdown that is refused forgets no memory: what is returned after it, and after the next trim, is trimmed too. */
 static void refused(void)
 {
-	struct world world = open_world(NULL);
+	struct world world = open_world(NULL, finalize);
 
 	send(&world, 20000);
 	EXPECT(evc_shutdown() == EVC_NOT_PERMITTED);
@@ -248,7 +248,7 @@ static void threads_and_timers(void)
 	struct meeting meeting = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
 	struct meeting firing = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
 	pthread_t one, guest;
-	struct world world = open_world(NULL);
+	struct world world = open_world(NULL, finalize);
 	struct guest staying = { &world, &meeting };
 
 	EXPECT(evc_scheduler_create(NULL, &scheduler) == EVC_OK);
@@ -301,10 +301,29 @@ static void with_thread(void)
 
 	finalized = 0;
 	evc_reclaimer_start();
-	world = open_world(NULL);
+	world = open_world(NULL, finalize);
 	send(&world, 10);
 	close_world(&world);
 	EXPECT(threads() <= 2);
+	EXPECT(evc_shutdown() == EVC_OK);
+	EXPECT(finalized == 1 && becomes_one_thread());
+}
+
+static void start_reclaimer(void *context)
+{
+	(void)context;
+	finalized++;
+	evc_reclaimer_start();
+}
+
+/* What ends last asks for the core's thread: the shutdown ends that one, too. */
+static void started_at_the_end(void)
+{
+	struct world world = open_world(NULL, start_reclaimer);
+
+	finalized = 0;
+	close_world(&world);
+	EXPECT(finalized == 0);
 	EXPECT(evc_shutdown() == EVC_OK);
 	EXPECT(finalized == 1 && becomes_one_thread());
 }
@@ -322,7 +341,8 @@ int main(void)
 		trees();
 		EXPECT(evc_shutdown() == EVC_OK);
 		with_thread();
+		started_at_the_end();
 	}
-	printf("%u starts and ends of the core: ok\n", 4 * ROUNDS + 1);
+	printf("%u starts and ends of the core: ok\n", 5 * ROUNDS + 1);
 	return 0;
 }

@@ -5,13 +5,14 @@
  * segments of two slots, PER_SLAB to a slab; there is no other memory. Sequentially consistent.
  *
  * Models these lines of Sources/CEventCore/memory/slab.c and slab_trim.c, by the names that slab.h gives them:
- *   evc_segment_give      G1  free |= slots; if it was 0: evc_pool_list
- *   evc_pool_list         G2  next = returned, compare-and-swap
- *   take_returned             exchange reserve, or returned, with NULL; reserve = what is left of the list
+ *   evc_segment_give      G1  free |= slots; if it was 0: evc_segment_list_add
+ *   evc_segment_list_add  G2  next = added, compare-and-swap
+ *   take                      exchange rest, or added, with NULL; rest = what is left of the list
  *   evc_pool_refill       G3  exchange free with 0; else take_fresh
  *   evc_cursor_end, evc_pool_end
- *   evc_pool_let_go           exchange reserve and returned with NULL; count, let_go, evc_pool_list. Which of the free
+ *   evc_pool_let_go           exchange rest and added with NULL; count, let_go, evc_segment_list_add. Which of the free
  *                             slabs and segments are released is decided by the floor there, and by chance here.
+ * Warm and cold segments have a list each there, which work alike; here all are on one.
  *
  * Asserted:
  * - a slot is handed out only if it is not in use; at the end each is free, and on one list (none is lost);
@@ -23,9 +24,9 @@
  *   -DMUTATE2   G2 without comparing `free`: on two lists.
  *   -DMUTATE3   G3 as a load and a store: loses what was given back in between.
  *   -DMUTATE4   G2 by a store.
- *   -DMUTATE5   with -DSEGMENTS=3 -DPER_SLAB=1 -DTAKES=9: the owner stores the rest of `returned` into `reserve` even if
+ *   -DMUTATE5   with -DSEGMENTS=3 -DPER_SLAB=1 -DTAKES=9: the owner stores the rest of `added` into `rest` even if
  *               that is not empty.
- *   -DMUTATE6   the trim gives back by a store into `reserve`.
+ *   -DMUTATE6   the trim gives back by a store into `rest`.
  *   -DMUTATE7   the trim counts segments that are not free.
  *   -DMUTATE8   the trim counts free segments, and frees slabs of which it does not hold all.
  *   -DMUTATE9   fields are written after G3.
@@ -50,7 +51,7 @@
 /* Segments are numbered from 1; 0 is NULL. */
 byte free[SEGMENTS + 1], next[SEGMENTS + 1];
 bool is_released[SEGMENTS + 1];
-byte returned = 0, reserve = 0;
+byte added = 0, rest = 0;
 /* The trim's. */
 byte held[SLABS];
 bool is_doomed[SLABS];
@@ -111,14 +112,14 @@ inline put_all(list, first) {
 /* G2. `last` is the end of the chain. */
 inline push(first, last) {
 #ifdef MUTATE4
-	atomic { own(last); head = returned; next[last] = head }
-	atomic { put_all(returned, first) }
+	atomic { own(last); head = added; next[last] = head }
+	atomic { put_all(added, first) }
 #else
 	do
-	:: atomic { own(last); head = returned; next[last] = head }
+	:: atomic { own(last); head = added; next[last] = head }
 		atomic {
 			if
-			:: returned == head -> put_all(returned, first); break
+			:: added == head -> put_all(added, first); break
 			:: else
 			fi
 		}
@@ -156,45 +157,45 @@ inline give(segment, slots) {
 	was = 0
 }
 
-inline take_returned() {
+inline take() {
 #ifdef MUTATE10
-	segment = returned;
+	segment = added;
 	if
 	:: segment != 0 ->
-		rest = next[segment];
+		others = next[segment];
 		atomic {
 			if
-			:: returned == segment -> holder[segment] = _pid; returned = rest
+			:: added == segment -> holder[segment] = _pid; added = others
 			:: else -> segment = 0
 			fi;
-			rest = 0
+			others = 0
 		}
 	:: else
 	fi
 #else
 #ifndef MUTATE5
 	if
-	:: reserve != 0 -> atomic { take_all(reserve, segment) }
+	:: rest != 0 -> atomic { take_all(rest, segment) }
 	:: else
 	fi;
 #endif
 	if
-	:: segment == 0 && returned != 0 -> atomic { take_all(returned, segment) }
+	:: segment == 0 && added != 0 -> atomic { take_all(added, segment) }
 	:: else
 	fi;
 	atomic {
 		if
 		:: segment != 0 && next[segment] != 0 ->
 			own(segment);
-			rest = next[segment];
-			put_all(reserve, rest);
-			rest = 0
+			others = next[segment];
+			put_all(rest, others);
+			others = 0
 		:: else
 		fi
 	}
 #ifdef MUTATE5
 	if
-	:: segment == 0 && reserve != 0 -> atomic { take_all(reserve, segment) }
+	:: segment == 0 && rest != 0 -> atomic { take_all(rest, segment) }
 	:: else
 	fi
 #endif
@@ -202,7 +203,7 @@ inline take_returned() {
 }
 
 proctype owner() {
-	byte takes = TAKES, current, cursor, fresh = 1, segment, rest, at, head, was, slot;
+	byte takes = TAKES, current, cursor, fresh = 1, segment, others, at, head, was, slot;
 
 	do
 	:: takes == 0 -> break
@@ -219,7 +220,7 @@ proctype owner() {
 		}
 	:: takes > 0 && cursor == 0 ->
 		/* evc_pool_refill. */
-		take_returned();
+		take();
 		if
 		:: segment != 0 ->
 #ifndef MUTATE9
@@ -301,8 +302,8 @@ proctype trim() {
 	do
 	:: rounds == 0 -> break
 	:: rounds > 0 ->
-		atomic { take_all(reserve, first) }
-		atomic { take_all(returned, second) }
+		atomic { take_all(rest, first) }
+		atomic { take_all(added, second) }
 		atomic { /* join */
 			if
 			:: first == 0 -> first = second
@@ -414,10 +415,10 @@ proctype trim() {
 			od;
 			at = 0
 		}
-		/* evc_pool_list */
+		/* evc_segment_list_add */
 		if
 #ifdef MUTATE6
-		:: kept != 0 -> atomic { put_all(reserve, kept) }
+		:: kept != 0 -> atomic { put_all(rest, kept) }
 #else
 		:: kept != 0 -> push(kept, last)
 #endif
@@ -440,8 +441,8 @@ init {
 	atomic {
 		running == 0;
 		/* Each segment of a slab that was not freed is free, and on one list. */
-		take_all(reserve, segment);
-		take_all(returned, segment);
+		take_all(rest, segment);
+		take_all(added, segment);
 		segment = 1;
 		do
 		:: segment > SEGMENTS -> break

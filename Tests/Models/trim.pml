@@ -9,9 +9,10 @@
  *   evc_pool_grow             the bytes; surplus + 1; arm
  *   evc_segment_give          G1; list, if nothing was free; then evc_pool_note_return: if surplus != 0, arm
  *   evc_pool_refill           all lists are taken, and all but one segment put back; G3; taken
- *   evc_pool_trim             not scheduled any more; before = surplus; a pool that was busy is left alone; else its
- *                             lists are taken, what is free beyond the floor goes, the others are listed again;
- *                             surplus from before to 0, if no more than the floor is left; if it was busy, arm
+ *   evc_pool_trim             not scheduled any more; before = surplus; a pool of no more than the floor is left alone,
+ *                             as is one that was busy; else its lists are taken, what is free beyond the floor goes,
+ *                             the others are listed again; surplus from before to 0, if no more than the floor is left;
+ *                             if it was busy, arm
  *
  * Asserted, when all is given back and nothing is scheduled: no more than the floor is left. And that comes: there are
  * only so many trims as the owner and the givers account for, so that an idle program has no timer.
@@ -115,7 +116,7 @@ proctype owner() {
 		if
 		:: cursor > 0
 		:: else ->
-			atomic { /* take_returned */
+			atomic { /* take */
 				found = false;
 				for (i : 0 .. SEGMENTS - 1) {
 					mine[i] = is_listed[i];
@@ -170,7 +171,7 @@ proctype giver() {
 proctype callback() {
 	byte before, free_bytes, i;
 	bool held[SEGMENTS];
-	bool is_busy, has_surplus;
+	bool is_small, is_busy, has_surplus;
 
 end:
 	do
@@ -183,9 +184,14 @@ end:
 #endif
 		before = surplus
 	}
-		atomic { is_busy = taken; taken = false }
+		is_small = bytes <= FLOOR;
+		is_busy = false;
 		if
-		:: is_busy
+		:: is_small
+		:: else -> atomic { is_busy = taken; taken = false }
+		fi;
+		if
+		:: is_small || is_busy
 		:: else ->
 			atomic {
 				free_bytes = 0;

@@ -14,7 +14,7 @@
  *     router.h          who gets an event, and how it is dispatched
  *     mailbox.h         where it waits, bounded or not, and how a thread or a loop of yours takes it
  *     thread.h          a thread that consumes a mailbox
- *     sink.h            what a subscription does with an event; a receiver of your own
+ *     sink.h            what a subscription does with an event
  *     envelope.h        one event in flight
  *     scheduler.h       calls at their time
  *     shared_mailbox.h  a mailbox with several consumers

@@ -196,8 +196,8 @@ evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
  * grow, however far the consumer falls behind. The waiting event is delivered in the lane of the newest
  * envelope, at the position of the oldest superseded event of that lane.
  *
- * Post to it through its own sink, as a router's dispatch does. `evc_mailbox_post` would treat its envelopes
- * as ordinary ones and keep them all. The payload of a superseded envelope is ended by `drop` on the thread
+ * Subscribe it with a router, or add it to a balancer: `evc_mailbox_post` would treat its envelopes as ordinary ones
+ * and keep them all. The payload of a superseded envelope is ended by `drop` on the thread
  * that posts the newer one.
  *
  * @param options `deliver` is required

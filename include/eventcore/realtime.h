@@ -27,8 +27,12 @@ EVC_BEGIN_DECLS
 /**
  * Sets envelopes aside for the calling thread, and prepares it for the functions below. Their memory has been written
  * to. An envelope that was handled can be used again; until then, and while it is in a consumer's cache of up to 1,024
- * slots, it counts against the reserve. So reserve what may be under way at one time, plus 1,024 for each receiver.
- * Other dispatches of the thread use it too, but only when they would have to allocate envelopes otherwise.
+ * slots, it counts against the reserve. So reserve what may be under way at one time, on all lanes together, plus 1,024
+ * for each receiver. Other dispatches of the thread use it too, but only when they would have to allocate envelopes
+ * otherwise.
+ *
+ * A trim (pool.h) leaves the envelopes of a thread alone that has no more than its reserve and the floor. A thread that
+ * has more, after a burst of ordinary dispatches, can be refused a post while a trim looks through its free envelopes.
  *
  * @param envelopes how many are set aside after the call, at least; what a trim leaves to the thread grows as much
  *

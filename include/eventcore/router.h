@@ -276,7 +276,7 @@ EVC_API void evc_dispatch_abandon(struct evc_dispatch *dispatch);
 
 /**
  * First step of the fast path, for one event that has a single receiver and whose payload fits into an
- * envelope; takes half the time of `evc_dispatch_begin`. Parameters as there.
+ * envelope; takes half the time of `evc_dispatch_begin`. Parameters as there, but the alignment is not checked.
  *
  * @return where to write the payload; pass it to `evc_dispatch_commit_one`. NULL if the fast path does not
  *         apply: call `evc_dispatch_begin`, which also reports errors.

@@ -114,7 +114,7 @@ evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
  * that of `evc_mailbox_add_latest_subscription`, and whichever worker reaches it first takes the newest
  * event. An event may be taken while another worker is still handling the one before it.
  *
- * Post to it through its own sink, as a router's dispatch does.
+ * Subscribe it with a router, or add it to a balancer, as that one.
  *
  * @param options `deliver` is required
  * @param out receives the subscription

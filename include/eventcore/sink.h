@@ -2,8 +2,9 @@
 /* Copyright the EventCore authors */
 /**
  * @file sink.h
- * A sink accepts envelopes. It keeps the flow one-way: a router knows sinks but no mailbox; a mailbox is a sink
- * and knows no router.
+ * What a subscription does with the events that reach it; and the sink behind it, which accepts envelopes. That keeps the
+ * flow one-way: a router knows sinks but no mailbox; a mailbox is a sink and knows no router. The sinks are the core's
+ * own: mailboxes, shared mailboxes, balancers.
  */
 #ifndef EVENTCORE_SINK_H
 #define EVENTCORE_SINK_H
@@ -12,7 +13,7 @@
 
 EVC_BEGIN_DECLS
 
-/** Something that accepts envelopes. Embed it as the first member of your own structure. */
+/** Something that accepts envelopes: the first member of what it belongs to. */
 struct evc_sink {
 	/**
 	 * Takes a chain over. Any thread calls it, also several at once; it must not wait and must run no
@@ -27,7 +28,7 @@ struct evc_sink {
 	void (*release)(struct evc_sink *sink);
 	/** True if an envelope may hold several events (`evc_mailbox_options.batches`). */
 	bool takes_batches;
-	/** Set it to 0. In the core's own sinks: the memory that a dispatch sets aside for a post. */
+	/** The memory that a dispatch sets aside for a post. */
 	uint8_t needs;
 	/**
 	 * Takes over a single envelope that holds one event, without a chain around it. Called, and the

@@ -232,8 +232,8 @@ static enum evc_status accept_chain(struct evc_latest *latest, const struct evc_
 	for (uint32_t left = chain->count; left > 0; left--, envelope = evc_slot_next(envelope))
 		if (cell_for(latest, envelope) == NULL)
 			return refuse(latest, chain->count);
-	/* Beside what the dispatch has reserved for its other receivers. */
-	if (record == NULL || !evc_spares_provide(record, latest->sink.needs, chain->count, true))
+	/* Reserved, since the functions of a conflation run between the posts, and may dispatch elsewhere. */
+	if (record == NULL || !evc_spares_reserve(record, latest->sink.needs, chain->count))
 		return refuse(latest, chain->count);
 	envelope = chain->first;
 	for (uint32_t left = chain->count; left > 0; left--, envelope = next) {
@@ -247,6 +247,7 @@ static enum evc_status accept_chain(struct evc_latest *latest, const struct evc_
 		evc_slot_set_next(old, superseded);
 		superseded = old;
 	}
+	evc_spares_unreserve(record, latest->sink.needs, chain->count);
 	/* P3. */
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		if ((chain->lanes >> lane) & 1u)

@@ -19,17 +19,17 @@ void evc_pool_init(struct evc_pool *pool, unsigned class_index)
 	};
 }
 
-void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_segment *last)
+void evc_segment_list_add(struct evc_segment_list *list, struct evc_segment *first, struct evc_segment *last)
 {
-	struct evc_segment *head = atomic_load_explicit(&pool->returned, memory_order_relaxed);
+	struct evc_segment *head = atomic_load_explicit(&list->added, memory_order_relaxed);
 
 	do {
 		last->next = head;
 		/*
-		 * Release, pairs with the exchanges of evc_pool_refill and of the trim: the links. Acquire: a
+		 * Release, pairs with the exchanges of take and of the trim: the links. Acquire: a
 		 * segment that the trim has missed finds the timer's flag cleared (slab_trim.c).
 		 */
-	} while (!atomic_compare_exchange_weak_explicit(&pool->returned, &head, first,
+	} while (!atomic_compare_exchange_weak_explicit(&list->added, &head, first,
 							memory_order_acq_rel,
 							memory_order_relaxed));
 }
@@ -41,12 +41,12 @@ void evc_segment_give(struct evc_segment *segment, uint64_t slots)
 	uint64_t all = evc_pool_all_free(pool);
 	/*
 	 * G1. Release, pairs with G3 and the trim: all uses of the slots. Acquire: the last holder is done
-	 * with the listing (G3); and as in evc_pool_list.
+	 * with the listing (G3); and as in evc_segment_list_add.
 	 */
 	uint64_t before = atomic_fetch_or_explicit(&segment->free, slots, memory_order_acq_rel);
 
 	if (before == 0)
-		evc_pool_list(pool, segment, segment);
+		evc_segment_list_add(&pool->warm, segment, segment);
 	/* Also if the segment was listed earlier, when only a part of it was free and it could not go. */
 	if (before == 0 || (before | slots) == all)
 		evc_pool_note_return();
@@ -151,22 +151,22 @@ void evc_return_cache_give_any(struct evc_return_cache *cache, void *slot)
 
 #else
 
-/* Takes a segment off the pool's lists, with its listing. NULL = none. */
-static struct evc_segment *take_returned(struct evc_pool *pool)
+/* Takes a segment off a list, with its listing. NULL = none. */
+static struct evc_segment *take(struct evc_segment_list *list)
 {
 	struct evc_segment *segment = NULL;
 
 	/* Read first: an exchange would take the line from the givers even if there is nothing to take. */
-	if (atomic_load_explicit(&pool->reserve, memory_order_relaxed) != NULL)
+	if (atomic_load_explicit(&list->rest, memory_order_relaxed) != NULL)
 		/* Relaxed: the owner itself stored what is there, below. */
-		segment = atomic_exchange_explicit(&pool->reserve, NULL, memory_order_relaxed);
+		segment = atomic_exchange_explicit(&list->rest, NULL, memory_order_relaxed);
 	if (segment == NULL &&
-	    atomic_load_explicit(&pool->returned, memory_order_relaxed) != NULL)
-		/* Acquire, pairs with evc_pool_list, also through the trim. */
-		segment = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
+	    atomic_load_explicit(&list->added, memory_order_relaxed) != NULL)
+		/* Acquire, pairs with evc_segment_list_add, also through the trim. */
+		segment = atomic_exchange_explicit(&list->added, NULL, memory_order_acquire);
 	if (segment != NULL && segment->next != NULL)
 		/* The others stay for the trim. Release, pairs with its exchange: their links. */
-		atomic_store_explicit(&pool->reserve, segment->next, memory_order_release);
+		atomic_store_explicit(&list->rest, segment->next, memory_order_release);
 	return segment;
 }
 
@@ -182,32 +182,31 @@ static void move_to(struct evc_pool *pool, struct evc_cursor *cursor, struct evc
 
 bool evc_pool_try_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 {
-	struct evc_segment *segment = take_returned(pool);
+	/* The pages of the cold ones would have to come back, and the trim to be armed. */
+	struct evc_segment *segment = take(&pool->warm);
 
-	if (segment == NULL)
-		return false;
-	if (segment->is_released) {
-		/* Its pages would have to come back, and the trim to be armed. It stays listed. */
-		evc_pool_list(pool, segment, segment);
-		return false;
-	}
-	move_to(pool, cursor, segment);
-	return true;
+	if (segment != NULL)
+		move_to(pool, cursor, segment);
+	return segment != NULL;
 }
 
 void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 {
-	struct evc_segment *segment = take_returned(pool);
+	struct evc_segment *segment = take(&pool->warm);
 
+	if (segment == NULL) {
+		segment = take(&pool->cold);
+		if (segment != NULL) {
+			segment->is_released = false;
+			evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
+		}
+	}
 	if (segment == NULL) {
 		segment = take_fresh(pool);
 		if (segment == NULL)
 			return NULL;
 		/* Relaxed: nobody else knows it. */
 		atomic_store_explicit(&segment->free, evc_pool_all_free(pool), memory_order_relaxed);
-	} else if (evc_unlikely(segment->is_released)) {
-		segment->is_released = false;
-		evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
 	}
 	move_to(pool, cursor, segment);
 	return evc_pool_take(pool, cursor);

@@ -16,14 +16,14 @@
  * Synchronization:
  *   field             owner thread      giving threads          trim
  *   segment->free     G3 exchange 0     G1 fetch-or             fetch-or 0
- *   pool->returned    exchange NULL     G2 push, CAS            exchange NULL, then push
- *   pool->reserve     exchange, store   -                       exchange NULL
+ *   list->added       exchange NULL     G2 push, CAS (warm)     exchange NULL, then push
+ *   list->rest        exchange, store   -                       exchange NULL
  *   cursor, bump      read, write       -                       of a thread that has ended
  * A segment has one listing. It belongs to whoever has taken the segment off a list, from there to G3, and to nobody
  * while `free` is 0. A G1 that finds `free` 0 makes a listing by G2. So a segment with a bit set is on one list or
  * with one holder, and never on a list twice. G1 releases what was done with the slot, G3 acquires it. Only the
- * owner stores into `reserve`, and only after it has emptied it, so that a plain store loses nothing. Both lists are
- * taken whole, so that there is no ABA. Tests/Models/slab.pml models G1 to G3 beside a trim.
+ * owner stores into `rest`, and only after it has emptied it, so that a plain store loses nothing. Both parts of a list
+ * are taken whole, so that there is no ABA. Tests/Models/slab.pml models G1 to G3 beside a trim.
  *
  * Progress: taking is wait-free while a segment has a slot. The next segment costs one or two exchanges, or fresh
  * memory if no slot was returned. Giving back is lock-free: a fetch-or for up to 64 slots through a cache.
@@ -91,6 +91,11 @@ struct evc_cursor {
 	uint64_t free;
 };
 
+/* Listed segments: those that were added since the owner looked, and what it left of those before. */
+struct evc_segment_list {
+	_Atomic(struct evc_segment *) added, rest;
+};
+
 struct evc_pool {
 	/* The owner's: the slab with segments that were never used, or NULL, and how many are in use. */
 	struct evc_slab *fresh;
@@ -107,8 +112,9 @@ struct evc_pool {
 	_Atomic size_t bytes;
 
 	/* On a line of its own: other threads write here while the owner works above. */
-	_Alignas(EVC_CACHE_LINE) _Atomic(struct evc_segment *) returned;
-	_Atomic(struct evc_segment *) reserve;
+	_Alignas(EVC_CACHE_LINE) struct evc_segment_list warm;
+	/* Those that the trim has released. A list of their own, since a thread that must not wait passes them over. */
+	struct evc_segment_list cold;
 };
 
 /* Slots that were given back and not yet marked in their segments. One holder, no atomics. */
@@ -129,11 +135,16 @@ void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor);
 /* The same without the allocator, a system call or a page fault: false if no free segment is at hand. */
 bool evc_pool_try_refill(struct evc_pool *pool, struct evc_cursor *cursor);
 
+static inline bool evc_segment_list_has(const struct evc_segment_list *list)
+{
+	return atomic_load_explicit(&list->added, memory_order_relaxed) != NULL ||
+	       atomic_load_explicit(&list->rest, memory_order_relaxed) != NULL;
+}
+
 /* False if the next refill would need the allocator. Owner only; relaxed, since others only add segments, or trim. */
 static inline bool evc_pool_has_segments(const struct evc_pool *pool)
 {
-	return pool->fresh != NULL || atomic_load_explicit(&pool->returned, memory_order_relaxed) != NULL ||
-	       atomic_load_explicit(&pool->reserve, memory_order_relaxed) != NULL;
+	return pool->fresh != NULL || evc_segment_list_has(&pool->warm) || evc_segment_list_has(&pool->cold);
 }
 
 /* Gives back everything that an ending owner holds. */
@@ -147,11 +158,11 @@ void evc_return_cache_flush(struct evc_return_cache *cache);
 void evc_pool_give(void *slot);
 
 /* G2, for several linked segments. */
-void evc_pool_list(struct evc_pool *pool, struct evc_segment *first, struct evc_segment *last);
+void evc_segment_list_add(struct evc_segment_list *list, struct evc_segment *first, struct evc_segment *last);
 
 /* slab_trim.c: the slab pool uses `bytes` more. The owner. */
 void evc_pool_grow(struct evc_pool *pool, size_t bytes);
-/* slab_trim.c: gives free memory beyond `floor` back. True: the slab pool is busy and was left alone. */
+/* slab_trim.c: gives free memory beyond `floor` back. True: it is more than that, but busy, and was left alone. */
 bool evc_pool_let_go(struct evc_pool *pool, size_t floor);
 /* slab_trim.c: a segment was returned; arms the trim if there may be something for the system. Lock-free. */
 void evc_pool_note_return(void);

@@ -69,7 +69,8 @@ void evc_pool_grow(struct evc_pool *pool, size_t change)
 {
 	size_t now, peak;
 
-	atomic_fetch_add_explicit(&pool->bytes, change, memory_order_relaxed);
+	/* Acquire, pairs with evc_pool_let_go, for `arm`. */
+	atomic_fetch_add_explicit(&pool->bytes, change, memory_order_acquire);
 	now = atomic_fetch_add_explicit(&bytes, change, memory_order_relaxed) + change;
 	peak = atomic_load_explicit(&bytes_peak, memory_order_relaxed);
 	while (peak < now && !atomic_compare_exchange_weak_explicit(&bytes_peak, &peak, now,
@@ -89,8 +90,8 @@ static void destroy(struct evc_domain_head *head)
 static struct evc_segment *take_all(_Atomic(struct evc_segment *) *list)
 {
 	/*
-	 * Acquire, pairs with those who list segments (slab.c). Release, pairs with evc_pool_list: what it
-	 * lists later finds that this trim is not scheduled any more.
+	 * Acquire, pairs with those who list segments (slab.c). Release, pairs with evc_segment_list_add: what
+	 * it lists later finds that this trim is not scheduled any more.
 	 */
 	return atomic_exchange_explicit(list, NULL, memory_order_acq_rel);
 }
@@ -105,6 +106,11 @@ static struct evc_segment *join(struct evc_segment *a, struct evc_segment *b)
 		last = last->next;
 	last->next = b;
 	return a;
+}
+
+static struct evc_segment *take_list(struct evc_segment_list *list)
+{
+	return join(take_all(&list->rest), take_all(&list->added));
 }
 
 static bool is_free(const struct evc_pool *pool, struct evc_segment *segment)
@@ -184,13 +190,36 @@ static bool release(struct evc_pool *pool, struct evc_segment *segment)
 	return true;
 }
 
-/*
- * Releases what the floor does not need of the held segments, and lists the others again: those with pages first, or the
- * next burst would ask the system for pages while the floor lies idle.
- */
+/* Segments that go back on a list, in their order. */
+struct chain {
+	struct evc_segment *first, *last;
+};
+
+static void append(struct chain *chain, struct evc_segment *segment)
+{
+	if (chain->first == NULL)
+		chain->first = segment;
+	else
+		chain->last->next = segment;
+	chain->last = segment;
+	segment->next = NULL;
+}
+
+static void list_again(struct evc_segment_list *list, const struct chain *chain)
+{
+	for (struct evc_segment *segment = chain->first; segment != NULL; segment = segment->next) {
+		evc_slab_of(segment)->held = 0;
+		evc_slab_of(segment)->held_bytes = 0;
+	}
+	if (chain->first != NULL)
+		evc_segment_list_add(list, chain->first, chain->last);
+}
+
+/* Releases what the floor does not need of the held segments, and lists the others again. */
 static void let_go(struct holding *holding)
 {
-	struct evc_segment *kept = NULL, **link = &kept, *cold = NULL, **cold_link = &cold, *last = NULL, *next;
+	struct chain warm = { NULL, NULL }, cold = { NULL, NULL };
+	struct evc_segment *next;
 
 	for (struct evc_segment *segment = holding->first; segment != NULL; segment = next) {
 		next = segment->next;
@@ -203,33 +232,28 @@ static void let_go(struct holding *holding)
 			    release(holding->pool, segment))
 				holding->free_bytes -= segment_size(holding->pool);
 		}
-		if (segment->is_released) {
-			*cold_link = segment;
-			cold_link = &segment->next;
-		} else {
-			*link = segment;
-			link = &segment->next;
-		}
+		append(segment->is_released ? &cold : &warm, segment);
 	}
-	*cold_link = NULL;
-	*link = cold;
-	for (struct evc_segment *segment = kept; segment != NULL; segment = segment->next) {
-		evc_slab_of(segment)->held = 0;
-		evc_slab_of(segment)->held_bytes = 0;
-		last = segment;
-	}
-	if (last != NULL)
-		evc_pool_list(holding->pool, kept, last);
+	list_again(&holding->pool->warm, &warm);
+	list_again(&holding->pool->cold, &cold);
 }
 
 bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
 {
 	struct holding holding = { .pool = pool, .floor = floor };
-	bool is_busy = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed) != 0;
+	bool is_busy;
 
+	/*
+	 * Then nothing can go, and a thread that must not wait may look for its segments at this moment. A
+	 * read-modify-write with release, pairs with evc_pool_grow: growth that it does not see comes after it, and
+	 * finds that this trim is not scheduled any more.
+	 */
+	if (atomic_fetch_or_explicit(&pool->bytes, 0, memory_order_release) <= floor)
+		return false;
+	is_busy = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed) != 0;
 	/* A busy slab pool would map new slabs while the trim holds its lists. */
 	if (!is_busy) {
-		holding.first = join(take_all(&pool->reserve), take_all(&pool->returned));
+		holding.first = join(take_list(&pool->warm), take_list(&pool->cold));
 		count(&holding);
 		let_go(&holding);
 	}

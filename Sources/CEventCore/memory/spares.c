@@ -63,7 +63,13 @@ struct evc_envelope *evc_envelope_try_take(struct evc_thread_record *record, uns
 
 	if (cursor->free != 0 || evc_pool_try_refill(&record->pools[0], cursor))
 		return evc_cursor_take(cursor, EVC_ENVELOPE_SHIFT);
-	return record->spares[EVC_SPARE_ENVELOPE].first != NULL ? evc_spare_take(record, EVC_SPARE_ENVELOPE) : NULL;
+	if (record->spares[EVC_SPARE_ENVELOPE].first != NULL)
+		return evc_spare_take(record, EVC_SPARE_ENVELOPE);
+	/* What is at hand for another lane. */
+	for (unsigned other = 0; other < EVC_LANE_COUNT; other++)
+		if (record->envelopes[other].free != 0)
+			return evc_cursor_take(&record->envelopes[other], EVC_ENVELOPE_SHIFT);
+	return NULL;
 }
 
 struct evc_envelope *evc_envelope_refill(struct evc_thread_record *record, unsigned lane)

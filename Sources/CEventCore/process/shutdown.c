@@ -58,14 +58,18 @@ static bool free_all(void)
 enum evc_status evc_shutdown(void)
 {
 	enum evc_status status = evc_unregister_thread();
-	bool was_wanted;
+	bool was_wanted, is_all;
 
 	if (status != EVC_OK)
 		return status;
 	if (pthread_mutex_trylock(&ending) != 0)
 		return EVC_NOT_PERMITTED;
 	was_wanted = evc_domain_stop();
-	if (free_all()) {
+	/* Again if a `finalize` has started the reclaimer meanwhile. */
+	do
+		is_all = free_all();
+	while (is_all && evc_domain_stop());
+	if (is_all) {
 		/* The thread of a scheduler that was freed since. */
 		evc_last_thread_end();
 		evc_domain_end();

@@ -203,6 +203,8 @@ uint64_t evc_scheduler_next(struct evc_scheduler *scheduler)
 
 void evc_scheduler_close(struct evc_scheduler *scheduler)
 {
+	/* A `drop` may release the scheduler. */
+	evc_scheduler_retain(scheduler);
 	/* Sequentially consistent: see the end of the head of scheduler_private.h. */
 	atomic_store_explicit(&scheduler->closed, true, memory_order_seq_cst);
 	if (!scheduler->driven)
@@ -211,5 +213,6 @@ void evc_scheduler_close(struct evc_scheduler *scheduler)
 		evc_scheduler_drop_all(scheduler);
 		(void)end(scheduler);
 	}
+	evc_scheduler_release(scheduler);
 }
 #endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/*
+ * The reserve of a thread that must not wait, beside trims and on all lanes: while no more is under way than was
+ * reserved, nothing is refused.
+ */
+#include "platform/config.h"
+
+#ifdef EVC_URCU
+#include "eventcore/pool.h"
+#include "platform/compiler.h"
+#include "suite.h"
+
+#define KEY 1u
+#define KEPT_KEY 2u
+/* What a receiver may keep of free slots. */
+#define CACHED 1024u
+#define SLOTS_OF_A_SLAB 4032u
+
+struct world {
+	struct evc_router *router;
+	/* The second one's events wait, and keep their slabs. */
+	struct evc_mailbox *mailboxes[2];
+	struct evc_subscription *subscriptions[2];
+	uint64_t delivered;
+};
+
+static bool deliver(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	(void)payload, (void)envelope, (void)owned;
+	++*(uint64_t *)context;
+	return false;
+}
+
+static const char *open_world(struct world *world)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .polled = true };
+	struct evc_subscription_options handler = {
+		.size = sizeof(handler), .context = &world->delivered, .deliver = deliver
+	};
+
+	world->delivered = 0;
+	EXPECT_OK(evc_router_create(&world->router));
+	for (unsigned i = 0; i < 2; i++) {
+		EXPECT_OK(evc_mailbox_create(&options, &world->mailboxes[i]));
+		EXPECT_OK(evc_mailbox_add_subscription(world->mailboxes[i], &handler, &world->subscriptions[i]));
+		EXPECT_OK(evc_router_subscribe(world->router, i == 0 ? KEY : KEPT_KEY, world->subscriptions[i], 0, false));
+	}
+	return NULL;
+}
+
+static const char *close_world(struct world *world)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		EXPECT_OK(evc_router_unsubscribe(world->router, i == 0 ? KEY : KEPT_KEY, world->subscriptions[i]));
+		evc_mailbox_release(world->mailboxes[i]);
+	}
+	evc_router_destroy(world->router);
+	return NULL;
+}
+
+static enum evc_status send(struct world *world, enum evc_lane lane)
+{
+	uint64_t number = 0;
+
+#ifdef EVC_ADDRESS_SANITIZER
+	/* There every slot is a block of its own, and none is used again. */
+	(void)!evc_reserve(1);
+#endif
+	return evc_try_dispatch(world->router, KEY, lane, &number, sizeof(number), 8, NULL);
+}
+
+/* Of most slabs one slot stays in use, so that a trim releases pages and no slab. */
+static const char *after_a_burst_alone(void)
+{
+	const uint64_t number = 0;
+	struct world world;
+
+	EXPECT_NONE(open_world(&world));
+	for (unsigned i = 0; i < 30 * SLOTS_OF_A_SLAB; i++)
+		EXPECT_OK(evc_dispatch_bytes(world.router, i % SLOTS_OF_A_SLAB == 2000 ? KEPT_KEY : KEY,
+					     EVC_LANE_QUEUE_NORMAL, &number, sizeof(number), 8, NULL));
+	EXPECT_STATUS(evc_mailbox_pump(world.mailboxes[0], UINT64_MAX), EVC_EMPTY);
+	for (unsigned i = 0; i < 3; i++)
+		evc_pool_trim();
+	EXPECT_OK(evc_reserve(1 + CACHED));
+	for (unsigned i = 0; i < 100000; i++) {
+		EXPECT_OK(send(&world, EVC_LANE_QUEUE_NORMAL));
+		EXPECT_OK(evc_mailbox_pump(world.mailboxes[0], 1));
+	}
+	return close_world(&world);
+}
+
+static const char *after_a_burst(void)
+{
+	return suite_alone(after_a_burst_alone);
+}
+
+/* Each lane has taken a segment of its own, of which it uses one slot. */
+static const char *on_all_lanes_alone(void)
+{
+	const uint64_t most = 2000;
+	struct world world;
+	uint64_t sent = 0;
+
+	EXPECT_NONE(open_world(&world));
+	EXPECT_OK(evc_reserve((uint32_t)most + CACHED));
+	for (unsigned round = 0; round < 20; round++)
+		for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
+			const uint64_t count = lane == EVC_LANE_QUEUE_LOWEST ? most : round % 3 == 0 ? 65 : 1;
+
+			for (uint64_t i = 0; i < count; i++) {
+				if (sent - world.delivered == most)
+					EXPECT_OK(evc_mailbox_pump(world.mailboxes[0], 1));
+				EXPECT_OK(send(&world, (enum evc_lane)lane));
+				sent++;
+			}
+		}
+	return close_world(&world);
+}
+
+static const char *on_all_lanes(void)
+{
+	return suite_alone(on_all_lanes_alone);
+}
+
+static _Atomic bool trims_end;
+
+static void *trim(void *unused)
+{
+	while (!atomic_load(&trims_end))
+		evc_pool_trim();
+	return unused;
+}
+
+/* A trim that held the segments of the thread would leave it none for that time. */
+static const char *beside_trims_alone(void)
+{
+	const unsigned most = 64;
+	const char *message = NULL;
+	struct world world;
+	pthread_t thread;
+
+	EXPECT_NONE(open_world(&world));
+	EXPECT_OK(evc_reserve(most + CACHED));
+	atomic_store(&trims_end, false);
+	EXPECT(pthread_create(&thread, NULL, trim, NULL) == 0, "no thread");
+	for (unsigned i = 0; i < 500000 && message == NULL; i++) {
+		if (send(&world, EVC_LANE_QUEUE_NORMAL) != EVC_OK)
+			message = suite_fail("post %u was refused", i);
+		if (i % most == most - 1 && evc_mailbox_pump(world.mailboxes[0], UINT64_MAX) != EVC_EMPTY)
+			message = suite_fail("events were left");
+	}
+	atomic_store(&trims_end, true);
+	pthread_join(thread, NULL);
+	EXPECT_NONE(message);
+	return close_world(&world);
+}
+
+static const char *beside_trims(void)
+{
+	return suite_alone(beside_trims_alone);
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "D5 a reserve suffices after a burst, whatever pages a trim has given back", after_a_burst },
+	{ "D5 a reserve suffices on all lanes", on_all_lanes },
+	{ "D5 a trim takes nothing of a reserve, not even for a moment", beside_trims },
+};
+SUITE_GROUP(suite_realtime_trim, tests);
+#endif
