@@ -74,18 +74,19 @@ final class ConsumerPump: @unchecked Sendable {
 
   // MARK: From the driver
 
-  /// Delivers a batch, on any thread. False if no job was due.
+  /// Delivers a batch, and begins nothing once the time on the central's clock has come. On any thread. False if no job
+  /// was due.
   @discardableResult
-  func perform() -> Bool {
+  func perform(until deadline: UInt64 = .max) -> Bool {
     guard claim(isForJob: true) == .scheduled else { return false }
     guard let consumer else {
       // The consumer was released before this job came.
       didEnd()
       return true
     }
-    var result = consumer.pump(limit: batch)
+    var result = consumer.pump(limit: batch, until: deadline)
     // At its limit it does not look for more, and the next job would be one for nothing.
-    if result == .more, consumer.waiting == 0 { result = consumer.pump(limit: batch) }
+    if result == .more, consumer.waiting == 0 { result = consumer.pump(limit: batch, until: deadline) }
     switch result {
     case .more: schedule()
     case .dry: handBack(.running, as: .idle)

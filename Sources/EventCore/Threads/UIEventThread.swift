@@ -83,7 +83,8 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   /// Ends the object after it has handled the events that wait, as the form of ``EventThread``.
   ///
   /// **Threads**: any. On the main thread this call handles the events itself. Inside one of the object's
-  /// callbacks it would wait for itself, and traps.
+  /// callbacks it would wait for itself, and traps. In a task on the MainActor `await drain(until:)` returns, after its
+  /// deadline, once the main queue has done the 64 events at most that it is at.
   @available(*, noasync, message: "It blocks its thread: write await drain(until:) in an async function.")
   @discardableResult
   public override func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
@@ -98,7 +99,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
       }
       // Runs a job of the pump before its turn. It is refused while another thread uses the consumer, to
       // free a removed callback.
-      if !pump.perform() { yieldThread() }
+      if !pump.perform(until: deadline.limit ?? .max) { yieldThread() }
     }
     return finish()
   }

@@ -123,4 +123,24 @@ struct UIEventThreadTests {
     }
     await offThePool { #expect(lifetime.waitUntilNone()) }
   }
+
+  @Test("D10: drain on the main thread begins no callback after its deadline", arguments: cores)
+  @MainActor
+  func drainsInTime(core: EventCentral.Core) {
+    for clock in [nil, ManualClock()] {
+      let central = clock.map { EventCentral(core: core, clock: $0) } ?? EventCentral(core: core)
+      let deadline = central.now + .milliseconds(50)
+      let bar = UIEventThread(on: central)
+      bar.addEventCallback { (_: Ping) in
+        // The first callback lasts until the deadline.
+        clock?.advance(by: .milliseconds(50))
+        while central.now < deadline {}
+      }
+      for number in 0..<200 { Ping(number: number).queue(on: central) }
+      #expect(!bar.drain(until: deadline))
+      // None if the machine was slow: the deadline had passed before.
+      #expect(bar.statistics.delivered <= 1)
+      #expect(bar.statistics.delivered + bar.statistics.cancelled == 200)
+    }
+  }
 }
