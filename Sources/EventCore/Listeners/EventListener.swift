@@ -50,30 +50,33 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///   - mailbox: How many events may wait in each place where its listeners run: the listener thread, a queue, an
   ///     actor, a task, an event thread, a pump. Each has a mailbox for these listeners alone.
   ///   - name: How debuggers show the listener thread.
-  public convenience init(
+  public init(
     on central: EventCentral = .shared, mailbox: EventMailboxCapacity = .unbounded,
     name: String = "EventListener"
   ) {
     mailbox.check(for: "EventListener")
-    let direct = central.basis.makeRouter()
-    self.init(
-      central.basis, central.serial, sources: [central.router, direct],
-      target: ScheduleTarget(central.scheduler, direct), capacity: mailbox, name: name)
+    list = ListenerList()
+    direct = central.basis.makeRouter()
+    target = ScheduleTarget(central.scheduler, direct)
+    contexts = ExecutionContexts(
+      central.basis, central.serial, sources: [central.router, direct], capacity: mailbox,
+      home: Self.ownThread(name, list))
   }
 
   /// A listener that has a listener thread.
   init(
-    _ basis: CentralBasis, _ serial: SerialLoop?, sources: [any RouterCore], target: ScheduleTarget,
-    capacity: EventMailboxCapacity = .unbounded, name: String
+    _ basis: CentralBasis, _ serial: SerialLoop?, sources: [any RouterCore], target: ScheduleTarget, name: String
   ) {
-    let list = ListenerList()
-    self.list = list
+    list = ListenerList()
     direct = target.router
     self.target = target
+    contexts = ExecutionContexts(basis, serial, sources: sources, home: Self.ownThread(name, list))
+  }
+
+  /// A listener thread, which sweeps the list now and then.
+  private static func ownThread(_ name: String, _ list: ListenerList) -> ExecutionContexts.Home {
     // Weak, since the list retains registrations, which retain the thread's consumer.
-    contexts = ExecutionContexts(
-      basis, serial, sources: sources, capacity: capacity,
-      home: .ownThread(name: name) { [weak list] in list?.sweep($0) })
+    .ownThread(name: name) { [weak list] in list?.sweep($0) }
   }
 
   /// The listeners of an event thread or a pump.
