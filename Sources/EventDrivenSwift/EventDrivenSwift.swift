@@ -39,6 +39,11 @@ public typealias EventFilterCallback = (
 extension EventThread {
   /// The handle of a callback, by its name in EventDrivenSwift.
   public typealias EventCallbackHandler = any EventListenerHandling
+
+  /// A closure that gets the event thread that has it as a property, and the event. See `EventMethod`.
+  public typealias EventMethodTypedEventCallback<Owner: EventThread, Event> = (
+    _ owner: Owner, _ event: Event, _ priority: EventPriority, _ dispatchTime: DispatchTime
+  ) -> Void
 }
 
 extension Eventable {

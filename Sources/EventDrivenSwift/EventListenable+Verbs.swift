@@ -49,6 +49,29 @@ extension EventListenable {
       customFilter: customFilter, on: self, isolation: isolation)
   }
 
+  /// Registers a closure or a method of the MainActor, which is called on the main queue, for every event of a
+  /// type that comes here. All else is as for that form of `SomeEvent.addListener`.
+  @inlinable
+  @discardableResult
+  public func addListener<E: Eventable>(
+    _ requester: AnyObject?,
+    _ callback:
+      @escaping @MainActor @Sendable (
+        _ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime
+      ) -> Void,
+    forEventType type: E.Type = E.self,
+    interestedIn interest: EventListenerInterest = .all,
+    maximumAge: UInt64 = 0,
+    customFilter: (
+      @MainActor @Sendable (_ event: E, _ priority: EventPriority, _ dispatchTime: DispatchTime) ->
+        Bool
+    )? = nil
+  ) -> any EventListenerHandling {
+    E.addListener(
+      requester, callback, interestedIn: interest, maximumAge: maximumAge,
+      customFilter: customFilter, on: self)
+  }
+
   /// Queues an event here at a time, as `event.scheduleQueue(at:priority:on:)`.
   @inlinable
   @discardableResult

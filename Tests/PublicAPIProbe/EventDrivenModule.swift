@@ -36,4 +36,43 @@ struct EventDrivenModule {
     }
     #expect(listeners[0].receiverName == "cellar")
   }
+
+  @MainActor
+  final class Label {
+    private var celsius = 0
+    nonisolated init() {}
+
+    func onReading(_ event: Reading, _ priority: EventPriority, _ dispatchTime: DispatchTime) {
+      celsius = event.celsius
+    }
+
+    nonisolated func listen(to central: EventCentral, _ thread: EventThread) -> [any EventListenerHandling] {
+      [
+        central.addListener(self, onReading, forEventType: Reading.self),
+        thread.addListener(self, onReading, forEventType: Reading.self),
+        central.listener.addListener(
+          self, { @MainActor @Sendable (event: Reading, _, _) in self.celsius = event.celsius }),
+        EventCentral.addListener(self, onReading, forEventType: Reading.self),
+      ]
+    }
+  }
+
+  @Test("a method of the MainActor is registered from anywhere, and called on the main queue")
+  func mainActorMethods() async {
+    let thread = EventThread(on: EventCentral())
+    let handles = Label().listen(to: thread.central, thread)
+    #expect(handles.map { "\($0.executesOn)" } == Array(repeating: "mainQueue", count: 4))
+    for handle in handles { await handle.removed() }
+    thread.cancel()
+  }
+
+  @Test("the closure of a wrapped method has its name inside of EventThread, too")
+  func nestedName() {
+    let callback: EventThread.EventMethodTypedEventCallback<EventThread, Reading> = { thread, event, priority, time in
+      thread.queueEvent(event)
+    }
+    let thread = EventThread(on: EventCentral())
+    callback(thread, Reading(), .normal, .now())
+    thread.cancel()
+  }
 }
