@@ -43,6 +43,7 @@ struct ListenerTrapTests {
       Ping.addListener(nil) { _ in }
     }
     expectMessage(inTask, "a thread to which no event can come back")
+    expectMessage(inTask, "In Swift 5 mode a method of the MainActor is such a callback, too")
     let onThread = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
     ) {
