@@ -21,7 +21,9 @@ public enum ExecuteEventOn: Sendable {
   case listenerThread
   /// In a task that belongs to this listener, lives as long as it, and handles the events in order.
   case taskThread
-  /// On a dispatch queue, one event at a time and in order, even if the queue is concurrent.
+  /// On a dispatch queue, one event at a time and in order, even if the queue is concurrent. Listeners with the same
+  /// object share that order, and the bound of their mailbox: keep the queue in a constant, since on Linux each use of
+  /// `.global()` makes another one.
   case dispatchQueue(DispatchQueue)
   /// Inside the runs of an ``EventPump``, with its other callbacks. From the pump itself
   /// ``pump(_:)-(EventPump)`` makes this.

@@ -103,7 +103,9 @@ open class EventListener: EventListenable, @unchecked Sendable {
   public var listenerCount: Int { list.count }
 
   /// How many events its listeners have handled and skipped, on its listener thread, on queues, on actors
-  /// and in tasks. Listeners on an event thread are counted there (``EventThread/statistics``).
+  /// and in tasks. On an event thread or a pump, those that are registered `on:` it or `on:` its central share
+  /// its mailbox, and are counted there (``EventThread/statistics``). All others, such as those of an
+  /// `EventListener` that you make, have a mailbox of their own there, too, and are counted here.
   ///
   /// An event counts once for each place, however many listeners it has there. What waits when a place ends
   /// is counted in ``EventThreadStatistics/cancelled``: a place ends with its last listener, the listener
@@ -114,12 +116,12 @@ open class EventListener: EventListenable, @unchecked Sendable {
   public var statistics: EventThreadStatistics { contexts.statistics }
 
   /// What came to the mailboxes of its listeners, and what became of it there, in all places together that its
-  /// listeners have now or have had. Event threads count their own.
+  /// listeners have now or have had. What event threads and pumps count themselves is missing, as in ``statistics``.
   ///
   /// **Threads**: any.
   public var mailboxStatistics: EventMailboxStatistics { contexts.mailboxStatistics }
 
-  /// How many events wait for its listeners, except on event threads.
+  /// How many events wait for its listeners, except in the mailboxes of event threads and pumps (``statistics``).
   ///
   /// **Threads**: any. A momentary figure while events are dispatched or handled.
   public var eventCount: Int { contexts.waitingCount }
@@ -164,7 +166,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
 
   /// Ends its listeners after they have handled the events that wait: those on its listener thread, on queues, on
   /// actors and in tasks. They get no events that are dispatched from now on, not even those of their own handlers.
-  /// Listeners on event threads end as by ``end()``: drain those threads before.
+  /// Listeners that share the mailbox of an event thread or a pump (``statistics``) end as by ``end()``: drain that
+  /// before.
   ///
   /// - Parameter deadline: When to give up, on the central's clock: what still waits then is freed and counted, as by
   ///   ``end()``. A task that is cancelled gives up at once.
