@@ -69,7 +69,7 @@ final class Link: @unchecked Sendable {
     let opaque = context.toOpaque()
     do throws(NATSBridgeError) {
       let settings: [(natsStatus, String)] = [
-        (natsOptions_SetName(clientOptions, name), "name the connection"),
+        (natsOptions_SetName(clientOptions, name.inJSON), "name the connection"),
         // What this bridge sends does not come back to it.
         (natsOptions_SetNoEcho(clientOptions, true), "leave out its own messages"),
         (natsOptions_SetMaxReconnect(clientOptions, -1), "connect again for ever"),

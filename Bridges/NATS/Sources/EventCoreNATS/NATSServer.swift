@@ -12,7 +12,8 @@ import Foundation
 public struct NATSServer: Sendable {
   /// Whom the server takes the client for.
   public enum Credentials: Sendable {
-    /// What the URL says, which may have a user and a password: `nats://user:password@host:4222`.
+    /// What the URL says, which may have a user and a password without `"` and `\`:
+    /// `nats://user:password@host:4222`.
     case none
     case user(String, password: String)
     case token(String)
@@ -22,7 +23,8 @@ public struct NATSServer: Sendable {
     case nkey(String, seedFile: String)
   }
 
-  /// How the connection is encrypted, beyond what a URL with `tls://` asks for. All files are in PEM form.
+  /// How the connection is encrypted. A URL with `tls://` is enough to have it encrypted, with the authorities of the
+  /// system, or nothing is sent: for all servers, if one of several URLs has it. All files are in PEM form.
   public struct TLS: Sendable {
     /// The authorities to trust; nil for those of the system.
     public var authorities: String?
@@ -46,6 +48,10 @@ public struct NATSServer: Sendable {
     }
   }
   let tls: TLS?
+  /// Whether nothing may be sent in clear. The client itself takes no notice of what stands before `://`.
+  private var encrypts: Bool {
+    tls != nil || urls.contains { $0.drop(while: \.isWhitespace).prefix(6).lowercased() == "tls://" }
+  }
   /// Where they are, for errors.
   var places: String { urls.map(Self.place).joined(separator: ", ") }
 
@@ -79,9 +85,9 @@ public struct NATSServer: Sendable {
     switch credentials {
     case .none: break
     case .user(let user, let password):
-      try NATSBridgeError.check(natsOptions_SetUserInfo(options, user, password), "take the user")
+      try NATSBridgeError.check(natsOptions_SetUserInfo(options, user.inJSON, password.inJSON), "take the user")
     case .token(let token):
-      try NATSBridgeError.check(natsOptions_SetToken(options, token), "take the token")
+      try NATSBridgeError.check(natsOptions_SetToken(options, token.inJSON), "take the token")
     case .file(let file):
       try check(file)
       try NATSBridgeError.check(
@@ -90,7 +96,7 @@ public struct NATSServer: Sendable {
       try check(seedFile)
       try NATSBridgeError.check(natsOptions_SetNKeyFromSeed(options, key, seedFile), "take the key \(key)")
     }
-    guard let tls else { return }
+    guard encrypts else { return }
     try NATSBridgeError.check(natsOptions_SetSecure(options, true), "encrypt the connection")
     if let authorities = tls.authorities {
       try NATSBridgeError.check(
@@ -98,6 +104,7 @@ public struct NATSServer: Sendable {
     }
     if let (chain, key) = tls.certificate {
       try NATSBridgeError.check(
+    guard let tls else { return }
         natsOptions_LoadCertificatesChain(options, chain, key), "read the certificate of \(chain)")
     }
   }
@@ -107,5 +114,18 @@ public struct NATSServer: Sendable {
     guard access(file, R_OK) != 0 else { return }
     throw NATSBridgeError(
       .other, "The client of NATS could not read \(file): \(String(cString: strerror(errno))). Look where the file is.")
+  }
+}
+
+extension String {
+  /// As it stands between the quotes of a text of JSON, into which the client (3.4.1) puts strings as they are.
+  var inJSON: String {
+    unicodeScalars.reduce(into: "") { text, scalar in
+      switch scalar {
+      case "\"", "\\": text += "\\\(scalar)"
+      case "\0"..<" ": text += "\\u00" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16)
+      default: text.unicodeScalars.append(scalar)
+      }
+    }
   }
 }

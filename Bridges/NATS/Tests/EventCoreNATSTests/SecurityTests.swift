@@ -147,6 +147,50 @@ import Testing
     #expect(try await refusal(server, tls: .init(authorities: authorities, certificate: mixed), url: url) == .refused)
   }
 
+  @Test("TLS: a URL with tls:// is enough, and a server without gets no word in clear", arguments: ["tls", " TLS"])
+  func scheme(_ scheme: String) async throws {
+    let heard = Log<String>()
+    // Also if another server of the cluster has no such URL.
+    for others in [[], ["nats://127.0.0.1:0"]] {
+      let server = try ScriptedServer { line in
+        heard.append(line)
+        return nil
+      }
+      let urls = [scheme + server.url.dropFirst("nats".count)] + others
+      let reason = await refusal(of: .urls(urls, credentials: .user("anna", password: "secret")))
+      #expect(others.isEmpty ? reason == .refused : reason != nil, "\(reason as Any)")
+    }
+    #expect(heard.entries == [])
+  }
+
+  private func refusal(of server: NATSServer) async -> NATSBridgeError.Reason? {
+    do {
+      _ = try await NATSBridge(server, on: EventCentral())
+      return nil
+    } catch {
+      return error.reason
+    }
+  }
+
+  @Test("who the client is, and its name, may have quotes, backslashes and line breaks")
+  func quotes() async throws {
+    let server = try ServerProcess(configuration: #"authorization { user: 'an"n\a', password: 'se"cr\et' }"#)
+    #expect(try await refusal(server, .user(#"an"n\a"#, password: #"se"cr\et"#)) == nil)
+    #expect(try await refusal(server, .user(#"an"n\a"#, password: #"secr\et"#)) == .refused)
+    let other = try ServerProcess(configuration: #"authorization { token: 't0"k\en' }"#)
+    #expect(try await refusal(other, .token(#"t0"k\en"#)) == nil)
+    // A name that would end its text, and have what this bridge sends come back to it.
+    let (open, world) = (try ServerProcess(), EventCentral())
+    for name in [#"Hall "2" \"#, "two\r\nlines\t\0", #"x","echo":true,"lang":"y"#] {
+      let bridge = try await NATSBridge.to(open, on: world) { ($0.name, $0.connectTimeout) = (name, .seconds(5)) }
+      try bridge.subscribe(Reading.self)
+      bridge.publish(Reading.self)
+      Reading(number: 1).queue(on: world)
+      #expect(await bridge.drain())
+      #expect(bridge.counts.sent == 1 && bridge.counts.own == 0, "\(name)")
+    }
+  }
+
   private func tls(_ certificate: (chain: String, key: String), _ more: String = "") -> String {
     "tls {\n cert_file: \"\(certificate.chain)\"\n key_file: \"\(certificate.key)\"\n \(more)\n}"
   }
