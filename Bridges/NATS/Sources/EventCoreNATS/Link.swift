@@ -10,8 +10,8 @@ import Synchronization
 ///
 /// One file, though long: whatever changes `phase` is in here.
 ///
-/// Synchronization: `condition` guards `phase`, `isClosing`, `limit` and `early`. `connection` is written by `connect`,
-/// before others have the link.
+/// Synchronization: `condition` guards `phase`, `lastFailure`, `isClosing`, `limit` and `early`. `connection` is
+/// written by `connect`, before others have the link.
 ///
 /// Ownership: the client has a reference of the link from `connect` until its callback for a closed connection, which
 /// is the last one of a connection.
@@ -26,6 +26,8 @@ final class Link: @unchecked Sendable {
   private(set) var connection: OpaquePointer?
   private let condition = NSCondition()
   private var phase = Phase.new
+  /// Why the last attempt at a first connection has failed.
+  private var lastFailure = NATS_OK
   /// Whether this side ends the connection.
   private var isClosing = false
   /// Until when to wait for a connection; nil is for ever.
@@ -64,7 +66,7 @@ final class Link: @unchecked Sendable {
     var clientOptions: OpaquePointer?
     try NATSBridgeError.check(natsOptions_Create(&clientOptions), "make options")
     defer { natsOptions_Destroy(clientOptions) }
-    try server.apply(to: clientOptions)
+    try server.apply(to: clientOptions, waits: options.waitsForServer)
     let context = Unmanaged.passRetained(self)
     let opaque = context.toOpaque()
     do throws(NATSBridgeError) {
@@ -75,7 +77,11 @@ final class Link: @unchecked Sendable {
         (natsOptions_SetMaxReconnect(clientOptions, -1), "connect again for ever"),
         (natsOptions_SetReconnectWait(clientOptions, 1), "connect again at once"),
         (natsOptions_SetCustomReconnectDelay(
-          clientOptions, { _, attempts, link in Link.of(link).delay(after: Int(attempts)) }, opaque), "back off"),
+          clientOptions,
+          { connection, attempts, link in
+            Link.of(link).reportFailure(to: connection)
+            return Link.of(link).delay(after: Int(attempts))
+          }, opaque), "back off"),
         (natsOptions_SetDisconnectedCB(
           clientOptions, { _, link in Link.of(link).change(to: .broken) }, opaque), "tell"),
         (natsOptions_SetReconnectedCB(
@@ -196,10 +202,31 @@ final class Link: @unchecked Sendable {
   private func reportRefusal(by connection: OpaquePointer?) {
     var text: UnsafePointer<CChar>?
     // If this side has ended it, the last words may be those of an attempt that was not the last.
-    guard !hasEnded, natsConnection_GetLastError(connection, &text) == NATS_ERR, let text else { return }
-    let words = String(cString: text)
+    let status = natsConnection_GetLastError(connection, &text)
+    guard !hasEnded, status == NATS_ERR || isNew && status != NATS_OK else { return }
+    let said = text.map { String(cString: $0) } ?? ""
+    let words = said.isEmpty ? NATSBridgeError.text(of: status) : said
     report(.fault("The server has turned the client away: \(words)\(NATSBridgeError.advice(on: words))."))
   }
+
+  /// Tells why there is no first connection, although somebody takes it; once for each cause. On the client's thread
+  /// that has failed.
+  private func reportFailure(to connection: OpaquePointer?) {
+    var text: UnsafePointer<CChar>?
+    let status = natsConnection_GetLastError(connection, &text)
+    // After a refusal it asks a second time, and then ends.
+    guard isNew, status != NATS_OK, status != NATS_CONNECTION_AUTH_FAILED else { return }
+    let isKnown = condition.withLock {
+      defer { lastFailure = status }
+      return lastFailure == status
+    }
+    guard !isKnown else { return }
+    let cause = NATSBridgeError.text(of: status) + NATSBridgeError.cause(of: status)
+    report(.fault("The client of NATS could not connect, and tries again: \(cause)."))
+  }
+
+  /// Whether there never was a connection.
+  private var isNew: Bool { condition.withLock { phase == .new } }
 
   func report(_ change: NATSStatus.Change) {
     guard let central else { return }
@@ -343,29 +370,6 @@ final class Link: @unchecked Sendable {
     finishReplies()
     natsConnection_Close(connection)
     SpentMessages.shared.destroyAll()
-  }
-}
-
-extension Duration {
-  /// A hundred years: as good as for ever, and the client's nanoseconds and `Date` have room for it.
-  private static let longest = Duration.seconds(100 * 365 * 86_400)
-
-  /// At most a hundred years, so that it can be added to a time.
-  var bounded: Duration { min(self, .longest) }
-
-  /// At least 1, since the client takes 0 for its default, and at most a hundred years.
-  var milliseconds: Int64 {
-    let (seconds, attoseconds) = bounded.components
-    return max(1, Int64(clamping: Int128(seconds) * 1000 + Int128(attoseconds) / 1_000_000_000_000_000))
-  }
-}
-
-extension Date {
-  init(after limit: Duration) { self.init(timeIntervalSinceNow: Double(limit.milliseconds) / 1000) }
-
-  /// How many are left until then: at least 1, since the client takes 0 for its default.
-  func milliseconds(atMost most: Int64 = .max) -> Int64 {
-    min(most, Int64(max(1, timeIntervalSinceNow * 1000)))
   }
 }
 

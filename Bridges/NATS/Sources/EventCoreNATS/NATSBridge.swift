@@ -45,7 +45,9 @@ public final class NATSBridge: Sendable {
     public var sendsAtOnce = false
     /// How to come back after the connection broke.
     public var reconnecting = Reconnecting()
-    /// Whether a bridge can be made before its server is there; otherwise the initialiser throws.
+    /// Whether a bridge can be made before its server is there; otherwise the initialiser throws. It also waits while
+    /// something else is at the address, or a server without the right TLS, of which a ``NATSStatus/Change/fault(_:)``
+    /// tells; it ends if it is refused.
     public var waitsForServer = false
     /// How long one attempt to connect may take.
     public var connectTimeout = Duration.seconds(2)

@@ -72,7 +72,13 @@ public struct NATSServer: Sendable {
   }
 
   /// Writes them into the client's options.
-  func apply(to options: OpaquePointer?) throws(NATSBridgeError) {
+  ///
+  /// - Parameter waits: Whether it is to connect at any later time.
+  func apply(to options: OpaquePointer?, waits: Bool) throws(NATSBridgeError) {
+    // If the last server that it tries at first (in an order by chance) takes the connection and then fails, the client
+    // (3.4.1 to 3.6) gives up for ever; if that is not there, it goes on. So the last one is at a port at which none is.
+    let urls = waits ? urls.shuffled() + ["nats://127.0.0.1:0"] : urls
+    if waits { try NATSBridgeError.check(natsOptions_SetNoRandomize(options, true), "keep the order of the servers") }
     // The client copies the strings.
     var copies = urls.map { strdup($0) }
     defer { for copy in copies { free(copy) } }
@@ -98,13 +104,13 @@ public struct NATSServer: Sendable {
     }
     guard encrypts else { return }
     try NATSBridgeError.check(natsOptions_SetSecure(options, true), "encrypt the connection")
+    guard let tls else { return }
     if let authorities = tls.authorities {
       try NATSBridgeError.check(
         natsOptions_LoadCATrustedCertificates(options, authorities), "read the authorities of \(authorities)")
     }
     if let (chain, key) = tls.certificate {
       try NATSBridgeError.check(
-    guard let tls else { return }
         natsOptions_LoadCertificatesChain(options, chain, key), "read the certificate of \(chain)")
     }
   }

@@ -209,6 +209,11 @@ import Testing
     bridge.publish(Reading.self)
     Reading(number: 1).queue(on: world)
     #expect(await eventually(within: .seconds(20)) { log.entries.last == .closed })
+    guard case .fault(let words)? = log.entries.first else {
+      Issue.record("\(log.entries)")
+      return
+    }
+    #expect(words.contains("Authorization Violation"), "\(words)")
     #expect(await !bridge.drain())
     #expect(bridge.counts.unsent == 1)
   }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Foundation
+
+extension Duration {
+  /// A hundred years: as good as for ever, and the client's nanoseconds and `Date` have room for it.
+  private static let longest = Duration.seconds(100 * 365 * 86_400)
+
+  /// At most a hundred years, so that it can be added to a time.
+  var bounded: Duration { min(self, .longest) }
+
+  /// At least 1, since the client takes 0 for its default, and at most a hundred years.
+  var milliseconds: Int64 {
+    let (seconds, attoseconds) = bounded.components
+    return max(1, Int64(clamping: Int128(seconds) * 1000 + Int128(attoseconds) / 1_000_000_000_000_000))
+  }
+}
+
+extension Date {
+  init(after limit: Duration) { self.init(timeIntervalSinceNow: Double(limit.milliseconds) / 1000) }
+
+  /// How many are left until then: at least 1, since the client takes 0 for its default.
+  func milliseconds(atMost most: Int64 = .max) -> Int64 {
+    min(most, Int64(max(1, timeIntervalSinceNow * 1000)))
+  }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import EventCoreNATS
+import Foundation
+import Testing
+
+/// A bridge that waits for its server, while something else is at the address.
+@Suite struct WaitingTests {
+  private func bridge(
+    to server: NATSServer, _ log: Log<NATSStatus.Change>, on world: EventCentral
+  ) async throws -> NATSBridge {
+    NATSStatus.addListener(nil, { status in log.append(status.change) }, executeOn: .listenerThread, on: world)
+    var options = NATSBridge.Options()
+    options.waitsForServer = true
+    options.reconnecting = .init(first: .milliseconds(5), longest: .milliseconds(20))
+    return try await NATSBridge(server, on: world, options: options)
+  }
+
+  private func fault(_ log: Log<NATSStatus.Change>) -> String? {
+    log.entries.lazy.compactMap { if case .fault(let text) = $0 { text } else { nil } }.first
+  }
+
+  @Test("what ends each connection at first, as before a server that is not up yet, is told and waited for")
+  func endsEachConnection() async throws {
+    let server = try ServerProcess()
+    server.stop()
+    let door = try ShutDoor(port: server.port)
+    let (world, log) = (EventCentral(), Log<NATSStatus.Change>())
+    let bridge = try await bridge(to: .url(server.url), log, on: world)
+    bridge.publish(Reading.self)
+    Reading(number: 1).queue(on: world)
+    #expect(await eventually(within: .seconds(20)) { door.knocks >= 3 && fault(log) != nil })
+    door.end()
+    try server.restart()
+    #expect(await eventually(within: .seconds(20)) { bridge.counts.sent == 1 })
+    #expect(await bridge.drain())
+    #expect(await eventually { log.entries.last == .closed })
+    #expect(log.entries.dropFirst().dropLast() == [.connected], "The fault was told once: \(log.entries)")
+  }
+
+  @Test("a server that is not the right one is told, and waited for")
+  func withoutTLS() async throws {
+    let server = try ServerProcess()
+    let (world, log) = (EventCentral(), Log<NATSStatus.Change>())
+    let bridge = try await bridge(to: .url(server.url, tls: .init()), log, on: world)
+    #expect(await eventually(within: .seconds(20)) { fault(log) != nil })
+    #expect(fault(log)?.lowercased().contains("secure") == true, "\(log.entries)")
+    #expect(!log.entries.contains(.closed))
+    bridge.close()
+  }
+
+  @Test("of several servers any one that is there will do", arguments: 0..<4)
+  func several(_ round: Int) async throws {
+    let (gone, there) = (try ServerProcess(), try ServerProcess())
+    gone.stop()
+    let (world, log) = (EventCentral(), Log<NATSStatus.Change>())
+    let bridge = try await bridge(to: .urls([gone.url, there.url]), log, on: world)
+    #expect(await eventually(within: .seconds(20)) { bridge.isConnected })
+    #expect(await bridge.drain())
+  }
+}
+
+/// Takes each connection to a port, and ends it at once.
+private final class ShutDoor: Sendable {
+  private let listener: Int32
+  private let log = Log<Void>()
+  private let isOver = DispatchSemaphore(value: 0)
+  var knocks: Int { log.count }
+
+  init(port: Int) throws {
+    // SOCK_STREAM, which is of another type on each system.
+    let listener = socket(AF_INET, .init(1), 0)
+    var yes = Int32(1)
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+    var address = sockaddr_in()
+    address.sin_family = .init(AF_INET)
+    address.sin_port = UInt16(port).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let isReady = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(listener, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0 && listen(listener, 16) == 0
+      }
+    }
+    guard isReady else { throw CocoaError(.executableNotLoadable) }
+    self.listener = listener
+    Thread.detachNewThread { [log, isOver] in
+      while true {
+        let client = accept(listener, nil, nil)
+        guard client >= 0 else { break }
+        close(client)
+        log.append(())
+      }
+      close(listener)
+      isOver.signal()
+    }
+  }
+
+  /// Returns when the port is free. Once.
+  func end() {
+    shutdown(listener, .init(SHUT_RDWR))
+    isOver.wait()
+  }
+}
