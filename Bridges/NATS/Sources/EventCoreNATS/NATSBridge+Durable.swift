@@ -22,10 +22,18 @@ extension NATSBridge {
   /// Makes a stream, in files of the server's, that keeps the events of some types. One that is there under that name
   /// stays as it is, since others may use it, and has to keep them already.
   ///
+  /// - Parameters:
+  ///   - name: 1 to 255 bytes without whitespace, control characters, `.`, `*`, `>`, `/` and `\`.
+  ///   - types: At least one.
   /// - Throws: If the server has no JetStream, if another stream keeps the same subjects, or if that of this name does
   ///   not keep all of them: then add them with the tools of the server.
   public func makeStream(_ name: String, of types: [any DurableEvent.Type]) async throws(NATSBridgeError) {
+    try checkName(name, of: "stream")
     let subjects = types.map { $0.subject }
+    guard !subjects.isEmpty else {
+      throw NATSBridgeError(
+        .other, "A stream keeps the subjects of some types, and \(name) is to keep those of none: name one.")
+    }
     try await withStreams { streams throws(NATSBridgeError) in
       guard try findStream(name, keeping: subjects, streams) != NATS_OK else { return NATS_OK }
       var configuration = jsStreamConfig()
@@ -62,6 +70,7 @@ extension NATSBridge {
   public func publish<E: DurableEvent>(
     _ type: E.Type, stream: String
   ) async throws(NATSBridgeError) -> RemoteRegistration {
+    try checkName(stream, of: "stream")
     try await withStreams { streams throws(NATSBridgeError) in
       try findStream(stream, keeping: [E.subject], streams)
     } or: { "find the stream \(stream)" }
@@ -102,20 +111,24 @@ extension NATSBridge {
   /// - Parameters:
   ///   - type: Whose events.
   ///   - stream: Where they are kept.
-  ///   - name: Who handles them: without dots, spaces and wildcards.
+  ///   - name: Who handles them; of the same characters as the name of a stream.
   ///   - options: They hold from the first use of the name on, and later ones do not change them, but for `delay`.
   /// - Returns: Ends it, and leaves name and events with the server.
-  /// - Throws: If there is no such stream.
+  /// - Throws: If there is no such stream, or it does not keep the type's subject.
   ///
   /// **Order**: that of the stream, among events that are delivered for the first time.
   @discardableResult
   public func durable<E: DurableEvent>(
     _ type: E.Type, stream: String, as name: String, options: DurableOptions = DurableOptions()
   ) async throws(NATSBridgeError) -> RemoteRegistration {
-    try await withStreams { streams in
+    try checkName(stream, of: "stream")
+    try checkName(name, of: "durable subscription")
+    try await withStreams { streams throws(NATSBridgeError) in
       var known: UnsafeMutablePointer<jsConsumerInfo>?
       defer { jsConsumerInfo_Destroy(known) }
       guard js_GetConsumerInfo(&known, streams, stream, name, nil, nil) != NATS_OK else { return NATS_OK }
+      let found = try findStream(stream, keeping: [E.subject], streams)
+      guard found == NATS_OK else { return found }
       var configuration = jsConsumerConfig()
       jsConsumerConfig_Init(&configuration)
       configuration.AckWait = options.patience.milliseconds * 1_000_000
@@ -205,6 +218,22 @@ extension NATSBridge {
       }
     }
     try result.get()
+  }
+}
+
+/// Throws unless a stream or a consumer may have the name. It stands in subjects, and what these cannot have breaks the
+/// connection.
+private func checkName(_ name: String, of what: String) throws(NATSBridgeError) {
+  let isValid = name.unicodeScalars.allSatisfy {
+    !$0.properties.isWhitespace && $0.properties.generalCategory != .control && !".*>/\\".unicodeScalars.contains($0)
+  }
+  guard isValid, 1...255 ~= name.utf8.count else {
+    throw NATSBridgeError(
+      .other,
+      """
+      The name of a \(what) has 1 to 255 bytes, without whitespace, control characters, dots, wildcards and slashes, \
+      and \(name.debugDescription) is none.
+      """)
   }
 }
 

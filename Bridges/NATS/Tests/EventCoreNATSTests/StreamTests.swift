@@ -117,6 +117,59 @@ import Testing
     #expect(sender.counts.unsent == 2 && sender.counts.sent == 0)
   }
 
+  @Test("a name that no stream or consumer can have is an error, and the connection stays")
+  func names() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let log = Log<NATSStatus.Change>()
+    NATSStatus.addListener(nil, { status in log.append(status.change) }, executeOn: .listenerThread, on: world)
+    let bridge = try await NATSBridge.to(server, on: world)
+    try await bridge.makeStream("ORDERS", of: [Order.self])
+    let long = String(repeating: "n", count: 256)
+    for name in ["", "a b", "a\tb", "a\r\nb", "a\0b", "a.b", "a*", "a>", "a/b", #"a\b"#, long] {
+      let errors = [
+        await error { try await bridge.makeStream(name, of: [Order.self]) },
+        await error { try await bridge.publish(Order.self, stream: name) },
+        await error { try await bridge.durable(Order.self, stream: name, as: "test") },
+        await error { try await bridge.durable(Order.self, stream: "ORDERS", as: name) },
+      ]
+      for error in errors {
+        #expect(error?.reason == .other && error?.description.contains("1 to 255 bytes") == true, "\(errors)")
+      }
+    }
+    try await bridge.durable(Order.self, stream: "ORDERS", as: String(long.dropLast()))
+    try await bridge.settle()
+    #expect(bridge.isConnected && log.entries == [])
+  }
+
+  @Test("a stream of no types is an error: it would keep the subject of its name")
+  func noTypes() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let bridge = try await NATSBridge.to(server, on: EventCentral())
+    #expect(await error { try await bridge.makeStream("ORDERS", of: []) }?.reason == .other)
+    #expect(await error { try await bridge.publish(Order.self, stream: "ORDERS") }?.reason == .notFound)
+  }
+
+  @Test("what is durable needs a stream that is there, and that keeps the type's subject")
+  func durableNowhere() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let bridge = try await NATSBridge.to(server, on: EventCentral())
+    #expect(await error { try await bridge.durable(Order.self, stream: "ORDERS", as: "test") }?.reason == .notFound)
+    try await bridge.makeStream("ORDERS", of: [Order.self])
+    let other = await error { try await bridge.durable(Invoice.self, stream: "ORDERS", as: "test") }
+    #expect(other?.reason == .other && other?.description.contains(Invoice.subject) == true, "\(other as Any)")
+    try await bridge.durable(Order.self, stream: "ORDERS", as: "test")
+  }
+
+  private func error<Result>(_ body: () async throws -> Result) async -> NATSBridgeError? {
+    do {
+      _ = try await body()
+      return nil
+    } catch {
+      return error as? NATSBridgeError
+    }
+  }
+
   // MARK: Batches in a stream
 
   private func send(_ bodies: [String], to client: RawClient) {
