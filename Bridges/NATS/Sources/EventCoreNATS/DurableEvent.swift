@@ -45,6 +45,7 @@ public final class NATSDelivery: Sendable, Codable, Equatable {
     attempt = Int(clamping: data?.pointee.NumDelivered ?? 0)
     position = Int(clamping: data?.pointee.Sequence.Stream ?? 0)
     jsMsgMetaData_Destroy(data)
+    bridge.link.deliveries.enter()
   }
 
   /// Of an event that was encoded with its delivery: one that no server waits for.
@@ -61,16 +62,17 @@ public final class NATSDelivery: Sendable, Codable, Equatable {
   public static func == (lhs: NATSDelivery, rhs: NATSDelivery) -> Bool { lhs === rhs }
 
   deinit {
-    if !isDecided.load(ordering: .relaxed) { answer("+ACK") }
+    if !isDecided.load(ordering: .relaxed) { decide("+ACK") }
   }
 
-  /// Tells the server that the event was not handled: it delivers it again, here or to another machine.
+  /// Tells the server that the event was not handled: it delivers it again, here or to another machine. Once the bridge
+  /// has ended nobody hears of it, and the server delivers the event again after its time.
   ///
   /// - Parameter delay: When.
   public func giveBack(after delay: Duration = .zero) {
     guard !isDecided.exchange(true, ordering: .relaxed) else { return }
-    counters?.givenBack.increment()
-    answer(delay > .zero ? "-NAK {\"delay\": \(delay.milliseconds * 1_000_000)}" : "-NAK")
+    if link?.hasEnded == false { counters?.givenBack.increment() }
+    decide(delay > .zero ? "-NAK {\"delay\": \(delay.milliseconds * 1_000_000)}" : "-NAK")
   }
 
   /// Tells the server that the event is still being handled: its time begins anew
@@ -83,7 +85,13 @@ public final class NATSDelivery: Sendable, Codable, Equatable {
   /// Tells the server that nothing of the message can be read: it does not deliver that again under this name.
   func refuse() {
     guard !isDecided.exchange(true, ordering: .relaxed) else { return }
-    answer("+TERM")
+    decide("+TERM")
+  }
+
+  private func decide(_ word: String) {
+    answer(word)
+    // Then: a drain that waits for it sends the answer.
+    link?.deliveries.leave()
   }
 
   /// If it is lost, the server delivers the event again. Any thread, also at the end of an event inside a dispatch, so

@@ -51,6 +51,8 @@ final class Link: @unchecked Sendable {
     reconnect = options.reconnecting
   }
 
+  /// Those of durable events that are not decided. Each has the link.
+  let deliveries = DispatchGroup()
   /// The client's, as `Link+Subscriptions.swift` uses them.
   let subscriptions = Locked(Subscriptions())
 
@@ -279,6 +281,15 @@ final class Link: @unchecked Sendable {
 
   /// Returns when the client has the replies. Blocks.
   func finishReplies() { replies.sync {} }
+
+  /// Returns when all durable events were handled, or given back; false if the time is over before, or this side has
+  /// ended the connection. Blocks.
+  func finishDeliveries(until deadline: Date) -> Bool {
+    while deliveries.wait(timeout: .now() + .milliseconds(Int(deadline.milliseconds(atMost: 100)))) == .timedOut {
+      guard deadline > Date(), !hasEnded else { return false }
+    }
+    return true
+  }
 
   /// Says that the client has something that nobody sends again if the connection breaks.
   func notePlain() { hasPlain.store(true, ordering: .relaxed) }

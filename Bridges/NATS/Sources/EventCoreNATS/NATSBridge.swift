@@ -130,18 +130,21 @@ public final class NATSBridge: Sendable {
     return counts
   }
 
-  /// Ends the bridge: sends what waits, dispatches what has come, and closes the connection.
+  /// Ends the bridge: dispatches what has come, waits for the handlers of durable events, sends what waits, and closes
+  /// the connection.
   ///
   /// - Parameter limit: How long it may take. What is not sent by then is counted as ``Counts/unsent``.
-  /// - Returns: Whether everything that waited was sent, and the server has read it. False as well if the connection
-  ///   broke meanwhile and what it had taken may be lost, unless that is stored. What was under way when a connection
-  ///   broke earlier is not known, and what was ``Counts/unsent`` before does not count. Neither does what the server
-  ///   has read and does not let through: what this client may not publish.
+  /// - Returns: Whether everything that waited was sent, and the server has read it. False as well while somebody keeps
+  ///   a durable event (``NATSDelivery``), which then comes again; if what waited was of a type that is not published
+  ///   any more; or if the connection broke meanwhile and what it had taken may be lost, unless that is stored. What
+  ///   was under way when a connection broke earlier is not known, and what was ``Counts/unsent`` before does not
+  ///   count. Neither does what the server has read and does not let through: what this client may not publish.
   ///
   /// Of several calls the first one drains, within its limit; the others wait for it, and return the same.
   ///
-  /// What is published after the call has begun, or arrives then, is not promised. Handlers that what arrives has
-  /// called may still be running.
+  /// What is published after the call has begun, or arrives then, is not promised. Handlers of events that are not
+  /// durable may still be running: for these drain the registrations first (``RemoteRegistration/drain(within:)``),
+  /// then their receivers, and then the bridge.
   ///
   /// While the client writes to a network that takes nothing, which it gives up after three heartbeats, nothing else
   /// can be done with the connection. Then this returns false some two seconds after the limit; connection and counts
@@ -178,14 +181,15 @@ public final class NATSBridge: Sendable {
 
   private func drain(until deadline: Date) async -> Bool {
     // What was too late before is not under way any more.
-    let unsent = counters.unsent.load(ordering: .relaxed)
+    let unsent = counts.unsent
     let all = registrations.withLock { Array($0.values) }
-    let generation = await blocking { [link] in
+    let (generation, areHandled) = await blocking { [link] in
       // First: with the limit the drain begins to end what waits, and a break of the connection from here on counts.
       let generation = link.generation
       link.setLimit(deadline)
       for registration in all { registration.drain(until: deadline) }
-      return generation
+      // Before the outbox ends: what their handlers dispatch goes out.
+      return (generation, link.finishDeliveries(until: deadline))
     }
     let hasHandledAll = await thread.drain()
     await blocking { [batch, link] in
@@ -201,7 +205,7 @@ public final class NATSBridge: Sendable {
     }
     let isLost = await blocking { [link] in link.mayHaveLost(since: generation) }
     await blocking { [self] in end() }
-    return hasHandledAll && isRead && !isLost && counters.unsent.load(ordering: .relaxed) == unsent
+    return areHandled && hasHandledAll && isRead && !isLost && counts.unsent == unsent
   }
 
   /// Ends the bridge at once. What waits in the outbox is lost, and so is what the client has not written yet.

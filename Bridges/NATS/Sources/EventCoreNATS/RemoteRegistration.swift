@@ -55,17 +55,45 @@ public final class RemoteRegistration: Sendable {
     return true
   }
 
+  /// Ends a subscription, also a durable one, when what the server has sent for it was dispatched; no more comes.
+  ///
+  /// ```swift
+  /// await jobs.drain()     // no more jobs come
+  /// await world.drain()    // those that came are handled
+  /// await bridge.drain()   // what the handlers have dispatched goes out
+  /// ```
+  ///
+  /// - Parameter limit: How long it may take. Then it ends at once.
+  /// - Returns: Whether all was dispatched in time. False if it has ended before, or is none that subscribes to events:
+  ///   others stay as they are.
+  ///
+  /// **Threads**: any, but not inside a handler that the subscription waits for.
+  @discardableResult
+  public func drain(within limit: Duration = .seconds(30)) async -> Bool {
+    guard case .inward = kind else { return false }
+    let deadline = Date(after: limit)
+    let isDrained = await blocking { self.drain(until: deadline) }
+    remove()
+    return isDrained
+  }
+
   /// Asks the server for nothing more, and returns when what it has sent was dispatched, or the time is over.
-  func drain(until deadline: Date) {
-    guard case .inward(let subscription, let overrun) = kind else { return }
-    subscription.withLock { $0 }?.use { subscription, link in
+  ///
+  /// - Returns: Whether it was.
+  @discardableResult
+  func drain(until deadline: Date) -> Bool {
+    guard case .inward(let subscription, let overrun) = kind else { return false }
+    return subscription.withLock { $0 }?.use { subscription, link in
       overrun.beginDrain(of: subscription, longest: natsConnection_GetMaxPayload(link.connection))
-      guard natsSubscription_DrainTimeout(subscription, deadline.milliseconds()) == NATS_OK else { return }
+      var status = natsSubscription_DrainTimeout(subscription, deadline.milliseconds())
+      guard status == NATS_OK else { return false }
       // Meanwhile as well: no message comes while a handler does not return, and others are dropped for it.
-      while natsSubscription_WaitForDrainCompletion(subscription, deadline.milliseconds(atMost: 100)) == NATS_TIMEOUT,
-        deadline > Date()
-      { overrun.count(of: subscription) }
-    }
+      repeat {
+        status = natsSubscription_WaitForDrainCompletion(subscription, deadline.milliseconds(atMost: 100))
+        overrun.count(of: subscription)
+      } while status == NATS_TIMEOUT && deadline > Date()
+      return status == NATS_OK && natsSubscription_DrainCompletionStatus(subscription) == NATS_OK
+    } ?? false
   }
 
   /// How many messages the client has dropped.

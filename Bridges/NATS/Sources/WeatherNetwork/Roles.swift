@@ -36,20 +36,33 @@ func runSensors(_ server: NATSServer, for duration: Duration) async throws {
 /// One to four workers, which come and go. Each has a central and a bridge, as on a machine of its own.
 func runWorkers(_ server: NATSServer, for duration: Duration) async throws {
   let end = ContinuousClock.now + duration
-  var workers: [(central: EventCentral, bridge: NATSBridge)] = []
+  var workers: [Worker] = []
   var step = 0
   while ContinuousClock.now < end {
     let wanted = [1, 2, 3, 4, 3, 2][step % 6]
     step += 1
     while workers.count < wanted { workers.append(try await makeWorker(server, "worker \(workers.count + 1)")) }
     // It handles what it has before it goes.
-    while workers.count > wanted { await workers.removeLast().bridge.drain() }
+    while workers.count > wanted { await workers.removeLast().end() }
     try await Task.sleep(for: .milliseconds(1500))
   }
-  for worker in workers { await worker.bridge.drain() }
+  for worker in workers { await worker.end() }
 }
 
-private func makeWorker(_ server: NATSServer, _ name: String) async throws -> (EventCentral, NATSBridge) {
+private struct Worker {
+  let central: EventCentral
+  let bridge: NATSBridge
+  let measured: RemoteRegistration
+
+  func end() async {
+    // No more comes; what came is handled; what that has made goes out.
+    await measured.drain()
+    await central.drain()
+    await bridge.drain()
+  }
+}
+
+private func makeWorker(_ server: NATSServer, _ name: String) async throws -> Worker {
   let world = EventCentral()
   let bridge = try await NATSBridge(server, on: world)
   bridge.publish(Forecast.self)
@@ -58,8 +71,8 @@ private func makeWorker(_ server: NATSServer, _ name: String) async throws -> (E
     { event in
       Forecast(station: event.station, number: event.number, celsius: event.celsius + 1, worker: name).queue(on: world)
     }, executeOn: .listenerThread, on: world)
-  try bridge.subscribe(Measured.self, group: "forecast")
-  return (world, bridge)
+  let measured = try bridge.subscribe(Measured.self, group: "forecast")
+  return Worker(central: world, bridge: bridge, measured: measured)
 }
 
 /// Shows the newest forecast of each station, and who made how many.

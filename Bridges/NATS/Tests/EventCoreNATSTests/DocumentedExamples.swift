@@ -65,7 +65,7 @@ private struct Placed: DurableEvent {
     let bridge = try await NATSBridge(.url(server.url), on: world)
     bridge.publish(TemperatureEvent.self)
     try bridge.subscribe(TemperatureEvent.self)
-    try bridge.subscribe(Job.self, group: "workers")
+    let jobs = try bridge.subscribe(Job.self, group: "workers")
 
     try await bridge.makeStream("ORDERS", of: [Placed.self])
     try await bridge.publish(Placed.self, stream: "ORDERS")
@@ -97,6 +97,8 @@ private struct Placed: DurableEvent {
     let price = try await elsewhere.request(PriceQuery(id: 7), expecting: Price.self, within: .seconds(60))
     #expect(price == Price(cents: 7))
     #expect(await other.drain())
+    #expect(await jobs.drain())
+    #expect(await world.drain())
     #expect(await bridge.drain())
   }
 

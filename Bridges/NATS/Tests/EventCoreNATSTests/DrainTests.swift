@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import CNATS
+import EventCore
+import Foundation
+import Testing
+
+@testable import EventCoreNATS
+
+/// What the answer of a drain says.
+@Suite struct DrainTests {
+  @Test("a drain waits for durable events that handlers have, which then do not come again", arguments: cores)
+  func waitsForHandlers(core: EventCentral.Core) async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let sender = try await NATSBridge.to(server, on: here)
+    try await sender.makeStream("ORDERS", of: [Order.self])
+    try await sender.publish(Order.self, stream: "ORDERS")
+    for number in 1...5 { Order(number: number).queue(on: here) }
+    #expect(await sender.drain())
+    let receiver = try await NATSBridge.to(server, on: there)
+    let (begun, gate) = (Log<Int>(), DispatchSemaphore(value: 0))
+    let thread = EventThread(on: there)
+    thread.addEventCallback { (event: Order) in
+      begun.append(event.number)
+      gate.wait()
+    }
+    var options = NATSBridge.DurableOptions()
+    options.patience = .seconds(60)
+    let orders = try await receiver.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    #expect(await begun.entries(atLeast: 1) == [1])
+    #expect(await eventually { receiver.counts.dispatched == 5 })
+    async let isDrained = receiver.drain()
+    #expect(await eventually { !orders.isActive || receiver.link.timeLeft(atMost: .max) < .max })
+    #expect(await !eventually(within: .milliseconds(200)) { receiver.link.hasEnded }, "It waits.")
+    for _ in 1...5 { gate.signal() }
+    #expect(await isDrained)
+    #expect(begun.count == 5)
+    await thread.drain()
+    #expect(try await pending(server) == 0)
+  }
+
+  @Test("a drain is false while a handler keeps a durable event, which comes again")
+  func keptEvent() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    try await bridge.makeStream("ORDERS", of: [Order.self])
+    let kept = Log<Order>()
+    Order.addListener(
+      nil, { event in if event.delivery != nil { kept.append(event) } }, executeOn: .listenerThread, on: world)
+    try await bridge.durable(Order.self, stream: "ORDERS", as: "test")
+    try await bridge.publish(Order.self, stream: "ORDERS")
+    Order(number: 1).queue(on: world)
+    let delivery = await kept.entries(atLeast: 1).first?.delivery
+    #expect(await !bridge.drain(within: .milliseconds(100)))
+    // Nobody hears of it any more.
+    delivery?.giveBack()
+    #expect(bridge.counts.givenBack == 0)
+    #expect(try await pending(server) == 1)
+  }
+
+  /// How many events of the stream are with receivers.
+  private func pending(_ server: ServerProcess) async throws -> Int64 {
+    var count = Int64(-1)
+    try RawClient(server).withStreams { streams in
+      var consumer: UnsafeMutablePointer<jsConsumerInfo>?
+      defer { jsConsumerInfo_Destroy(consumer) }
+      let status = js_GetConsumerInfo(&consumer, streams, "ORDERS", "test", nil, nil)
+      count = consumer?.pointee.NumAckPending ?? -1
+      return status
+    }
+    return count
+  }
+
+  @Test("a worker that drains its registration, its listeners and its bridge in turn answers each job that it got")
+  func worker() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let (sender, worker) = (try await NATSBridge.to(server, on: here), try await NATSBridge.to(server, on: there))
+    let (begun, done, gate) = (Log<Int>(), Log<Int>(), DispatchSemaphore(value: 0))
+    Reading.addListener(
+      nil,
+      { job in
+        begun.append(job.number)
+        gate.wait()
+        Alarm(level: job.number).queue(on: there)
+      }, executeOn: .listenerThread, on: there)
+    Alarm.addListener(nil, { alarm in done.append(alarm.level) }, executeOn: .listenerThread, on: here)
+    let results = worker.publish(Alarm.self)
+    let jobs = try worker.subscribe(Reading.self, group: "workers")
+    try await worker.settle()
+    try sender.subscribe(Alarm.self)
+    try await sender.settle()
+    sender.publish(Reading.self)
+    for number in 0..<20 { Reading(number: number).queue(on: here) }
+    #expect(await begun.entries(atLeast: 1) == [0])
+    #expect(await eventually { worker.counts.received == 20 })
+    #expect(await jobs.drain())
+    #expect(await !jobs.drain() && !jobs.isActive, "It has ended.")
+    #expect(await !results.drain() && results.isActive, "It is for what comes.")
+    for _ in 0..<20 { gate.signal() }
+    #expect(await there.drain())
+    #expect(await worker.drain())
+    #expect(await done.entries(atLeast: 20) == Array(0..<20))
+    await sender.drain()
+  }
+
+  @Test("a drain is false if events that waited were not sent, since their type was not published any more")
+  func unsent() async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    await Held.hold(bridge)
+    let readings = bridge.publish(Reading.self)
+    for number in 1...3 { Reading(number: number).queue(on: world) }
+    readings.remove()
+    async let isDrained = bridge.drain()
+    // Until it takes no more, which is when it has begun.
+    var held = 1
+    #expect(
+      await eventually {
+        held += Held().queue(on: world)
+        return bridge.link.timeLeft(atMost: .max) < .max
+      })
+    for _ in 1...held { Held.gate.signal() }
+    #expect(await !isDrained)
+    #expect(bridge.counts.unsent == 3 && bridge.counts.sent == held)
+  }
+}
