@@ -58,7 +58,13 @@ extension EventCentral {
   public func dispatchInward<E: Eventable>(
     _ event: consuming E, by method: EventDispatchMethod, priority: EventPriority
   ) -> EventDispatchOutcome {
-    dispatch(event, lane: Lane(method, priority), through: router, skipping: { outward.all })
+    dispatchArrived(event, lane: Lane(method, priority))
+  }
+
+  @usableFromInline
+  @discardableResult
+  func dispatchArrived<E: Eventable>(_ event: consuming E, lane: Lane) -> EventDispatchOutcome {
+    dispatch(event, lane: lane, through: router, skipping: { outward.all })
   }
 
   /// Returns what the central carries of the calling thread or task, as texts with names, for the headers of a message:

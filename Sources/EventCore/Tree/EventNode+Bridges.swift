@@ -16,15 +16,22 @@ extension EventNode {
   ///
   /// **Threads**: the thread that raises also dispatches, and waits for nobody (D5). Do not raise the same
   /// type from the same central in this tree as well
-  /// (``raiseEvents(of:from:executeOn:scope:isolation:)``): each event would circulate for ever.
+  /// (``raiseEvents(of:from:executeOn:scope:isolation:)``): each event would circulate for ever. What a bridge has
+  /// raised here for another machine does not go out again.
   @inlinable
   @discardableResult
   public final func dispatchEvents<E: Eventable>(
     of type: E.Type, to central: EventCentral = .shared, _ mode: CaptureMode = .onPropagate,
     by method: EventDispatchMethod = .queue, priority: EventPriority = .normal
   ) -> EventNodeHandle {
-    addHandler(mode) { (event: E) in
-      dispatch(event, lane: Lane(method, priority), through: central.router)
+    addHandler(mode, for: E.self) { context in
+      let lane = Lane(method, priority)
+      if context.hasArrived {
+        central.dispatchArrived(context.event, lane: lane)
+      } else {
+        dispatch(context.event, lane: lane, through: central.router)
+      }
+      return .continue
     }
   }
 
@@ -39,7 +46,8 @@ extension EventNode {
   ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
   /// - Returns: A handle that ends the bridge. The node is not retained: the bridge ends with it (D9).
   ///
-  /// **Threads**: any, also inside a handler. The events are raised one at a time.
+  /// **Threads**: any, also inside a handler. The events are raised one at a time, as new ones: what came from another
+  /// machine goes out if a bridge has mounted this tree, and in circles if another machine does the same.
   ///
   /// **Order**: that of a listener in the same place (D1 to D3).
   @discardableResult

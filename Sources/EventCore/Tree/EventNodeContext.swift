@@ -77,6 +77,9 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
   @_spi(Bridge)
   public var isInward: Bool { walk.pointee.scope & TreePhases.inward != 0 }
 
+  @usableFromInline
+  var hasArrived: Bool { isInward }
+
   /// How many nodes are above this one now; 0 if it has ended since the call began.
   ///
   /// **Complexity**: O(depth).

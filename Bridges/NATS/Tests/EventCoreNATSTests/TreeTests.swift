@@ -32,6 +32,30 @@ struct Alarm: RemoteEvent, Equatable {
     }
   }
 
+  @Test("what came in from another machine and a tree dispatches does not go out again", arguments: cores)
+  func dispatchedByTree(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let (sender, receiver) = (try await NATSBridge.to(server, on: here), try await NATSBridge.to(server, on: there))
+    let (plant, mirror) = (Plant(core), Plant(core))
+    try sender.mount(plant.root, at: "tests.plant", carrying: [Alarm.self])
+    try receiver.mount(mirror.root, at: "tests.plant", carrying: [Alarm.self])
+    try await receiver.settle()
+    let log = Log<Int>()
+    Alarm.addListener(nil, { event in log.append(event.level) }, executeOn: .listenerThread, on: there)
+    mirror.root.dispatchEvents(of: Alarm.self, to: there, .onRaise)
+    receiver.publish(Alarm.self)
+    plant.line2.raise(event: Alarm(level: 1))
+    #expect(await log.entries(atLeast: 1) == [1])
+    // What is raised here is new.
+    mirror.line2.raise(event: Alarm(level: 2))
+    #expect(await log.entries(atLeast: 2) == [1, 2])
+    #expect(await receiver.drain())
+    // Once from the tree, and once from the central.
+    #expect(receiver.counts.sent == 2)
+    await sender.drain()
+  }
+
   @Test("an event that is raised at a node is raised at the node of that name, and goes no further", arguments: cores)
   func raisedThere(core: EventCentral.Core) async throws {
     let server = try ServerProcess()
