@@ -65,7 +65,8 @@ extension NATSBridge {
       RemoteRegistration([{ handle.remove() }, { replies.remove() }, { requests.end() }, giveBack], of: self))
   }
 
-  /// Answers requests of other machines with the answerers of this one.
+  /// Answers requests of other machines with the answerers of this one. The bridges of a central either forward the
+  /// requests of a kind or answer them.
   ///
   /// ```swift
   /// PriceQuery.answer(on: world) { query in Price(cents: prices[query.id]) }
@@ -125,25 +126,42 @@ extension NATSBridge {
   private func claim<Query: RemoteEvent, Answer>(
     _ query: Query.Type, _ answer: Answer.Type, _ use: Claim.Use
   ) -> @Sendable () -> Void {
-    let (claims, claim) = (claims, Claim(Query.self, Answer.self))
-    let other = claims.withLock { $0.updateValue(use, forKey: claim) }
-    guard let other else { return { claims.withLock { _ = $0.removeValue(forKey: claim) } } }
+    let (claim, bridge) = (Claim(Query.self, Answer.self, central), ObjectIdentifier(self))
+    let other = Claim.all.withLock { all -> Claim.Use? in
+      var known = all[claim] ?? (use, [])
+      guard known.use == use, known.bridges.insert(bridge).inserted else { return known.use }
+      all[claim] = known
+      return nil
+    }
+    guard let other else {
+      return {
+        Claim.all.withLock { all in
+          all[claim]?.bridges.remove(bridge)
+          if all[claim]?.bridges.isEmpty == true { all[claim] = nil }
+        }
+      }
+    }
     fatalError(
       """
-      A bridge either forwards the requests of a kind or answers them, once, and those of \(Query.self) for \
-      \(Answer.self) are \(other) already: what it answered would go out again. Remove that registration first.
+      The bridges of a central either forward the requests of a kind or answer them, each once, and those of \
+      \(Query.self) for \(Answer.self) are \(other) already: what was answered would go out again. Remove that \
+      registration first.
       """)
   }
 }
 
-/// A kind of requests.
-struct Claim: Hashable {
+/// A kind of requests of a central, which its bridges retain.
+private struct Claim: Hashable {
   enum Use { case forwarded, answered }
+  /// What the bridges of all centrals do. A bridge gives its claims back when it ends.
+  static let all = Locked<[Claim: (use: Use, bridges: Set<ObjectIdentifier>)]>([:])
   private let query: ObjectIdentifier
   private let answer: ObjectIdentifier
+  private let central: ObjectIdentifier
 
-  init<Query, Answer>(_ query: Query.Type, _ answer: Answer.Type) {
+  init<Query, Answer>(_ query: Query.Type, _ answer: Answer.Type, _ central: EventCentral) {
     (self.query, self.answer) = (ObjectIdentifier(query), ObjectIdentifier(answer))
+    self.central = ObjectIdentifier(central)
   }
 }
 

@@ -81,8 +81,6 @@ public final class NATSBridge: Sendable {
   let sender: String
   /// The types that it sends.
   let published = Locked<Set<ObjectIdentifier>>([])
-  /// Which requests it forwards or answers.
-  let claims = Locked<[Claim: Claim.Use]>([:])
   private let registrations = Locked<[ObjectIdentifier: RemoteRegistration]>([:])
   private let draining = Locked<Task<Bool, Never>?>(nil)
 

@@ -54,6 +54,22 @@ import Testing
     expect(nameless, says: "The name of a RemoteEvent is a line")
   }
 
+  @Test("requests of a kind are forwarded or answered, by all bridges of a central alike")
+  func bothByTwo() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (server, world) = (try ServerProcess(), EventCentral())
+      let (bridge, other) = (try await NATSBridge.to(server, on: world), try await NATSBridge.to(server, on: world))
+      // Each of a kind may be answered by several, and by those of other centrals.
+      try bridge.answerRequests(PriceQuery.self, with: Price.self, group: "others")
+      try other.answerRequests(PriceQuery.self, with: Price.self).remove()
+      let elsewhere = try await NATSBridge.to(server, on: EventCentral())
+      try elsewhere.forwardRequests(PriceQuery.self, expecting: Price.self)
+      server.stop()
+      try other.forwardRequests(PriceQuery.self, expecting: Price.self)
+    }
+    expect(result, says: "are answered already: what was answered would go out again")
+  }
+
   @Test("requests of a kind are forwarded or answered")
   func both() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -63,6 +79,6 @@ import Testing
       server.stop()
       try bridge.forwardRequests(PriceQuery.self, expecting: Price.self)
     }
-    expect(result, says: "A bridge either forwards the requests of a kind or answers them")
+    expect(result, says: "The bridges of a central either forward the requests of a kind or answer them")
   }
 }
