@@ -25,7 +25,7 @@ extension NATSBridge {
 
     /// Events that came, and messages that are none.
     public var received = 0
-    /// Events that at least one receiver accepted.
+    /// Events that at least one receiver accepted, or that were raised at a node, whoever has a handler there.
     public var dispatched = 0
     /// Events that no receiver accepted: there is none, or all were full.
     public var unheard = 0

@@ -89,6 +89,13 @@ struct HeaderWriter: Sendable {
         remoteName.
         """)
     }
+    guard E.version >= 0 else {
+      fatalError(
+        """
+        The version of a RemoteEvent is 0 or more, and that of \(E.self) is \(E.version), which no receiver takes: \
+        count from 0 or 1.
+        """)
+    }
     let form = coding.form.flatMap { $0 == .json ? nil : "/\($0.rawValue)" } ?? ""
     end = " \(E.version)\(form) \(sender) \(name)"
   }

@@ -14,7 +14,8 @@ extension NATSBridge {
   /// - Parameters:
   ///   - type: Whose subject to subscribe to.
   ///   - subject: Another subject, or a pattern of several: `"sensors.*.temperature"`, `"sensors.>"`. The subject of an
-  ///     event is told to its ``RemoteEvent/arrived(_:)``.
+  ///     event is told to its ``RemoteEvent/arrived(_:)``. One that `"price.>"` brings may be a request: these go under
+  ///     the type's subject and `.request`.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed, or the subject is none.
   ///

@@ -19,7 +19,8 @@ extension NATSBridge {
   /// are written as in a URL, and an empty one as `%`. One that is consumed below stays here.
   /// What comes in is raised at the node with the same names, and does not go out again; what its handlers raise does.
   /// Without such a node it is counted as ``Counts/unheard``; of several nodes with one name the first one gets it. One
-  /// whose path has more than some 4,000 bytes is counted as ``Counts/tooLarge`` where it is raised.
+  /// whose path has more than some 4,000 bytes is counted as ``Counts/tooLarge`` where it is raised. Mount no node
+  /// below another one for the same type: each sends what is raised below both.
   ///
   /// - Parameters:
   ///   - node: Not retained: the registration ends with it. (If all handlers of the node were removed before, nothing

@@ -118,6 +118,7 @@ extension RemoteCoding where Event: Codable {
   ///
   /// Dates are seconds since 2001, as in JSON here. A receiver takes keys in any order, names where it has numbers, and
   /// tags, which it passes over; it takes no indefinite lengths, and no more than 128 containers in one another.
+  /// Integers have up to 64 bits: an event with an `Int128` is counted as ``NATSBridge/Counts/unencodable``.
   ///
   /// **Complexity**: decoding takes eight bytes of memory for each byte, at most, beside what the event takes.
   public static var cbor: RemoteCoding {

@@ -54,6 +54,22 @@ import Testing
     expect(nameless, says: "The name of a RemoteEvent is a line")
   }
 
+  struct Unborn: RemoteEvent {
+    static let subject = "tests.unborn"
+    static let version = -1
+  }
+
+  @Test("a version is 0 or more")
+  func version() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess()
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      server.stop()
+      bridge.publish(Unborn.self)
+    }
+    expect(result, says: "The version of a RemoteEvent is 0 or more, and that of Unborn is -1")
+  }
+
   @Test("requests of a kind are forwarded or answered, by all bridges of a central alike")
   func bothByTwo() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
