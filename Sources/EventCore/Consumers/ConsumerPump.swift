@@ -109,7 +109,8 @@ final class ConsumerPump: @unchecked Sendable {
       return .ended
     }
     guard limit > 0 else {
-      handBack(.running, as: found)
+      // As after any run that leaves something: a loop that waits for its wake-up runs again.
+      if found == .idle { handBack(.running, as: .idle) } else { schedule() }
       return .more
     }
     let before = consumer.handled

@@ -29,7 +29,8 @@ extension EventPump {
 
   /// Waits until something waits for the pump. It handles nothing.
   ///
-  /// - Parameter deadline: When to give up; nil is never.
+  /// - Parameter deadline: When to give up; nil is never. On a central with a clock of its own the time that is left
+  ///   counts on that clock: a ``ManualClock`` has to be moved by another thread.
   /// - Returns: True if there is something to run: events, scheduled ones that are due for a central with
   ///   ``EventCentral/Timers/pumps``, or now and then a removed callback to release. False at
   ///   the deadline, and at once if the pump has ended.
@@ -46,7 +47,7 @@ extension EventPump {
   }
 
   /// Waits until something waits for the pump, or until a time on the central's clock, ``EventCentral/now``. All else
-  /// is as for the form with an instant of the system's clock. A ``ManualClock`` has to be moved by another thread.
+  /// is as for the form with an instant of the system's clock.
   @available(*, noasync, message: "It blocks its thread; in a task, take init(on:wakeUp:) and await what it does.")
   @discardableResult
   public func wait(until deadline: DispatchTime) -> Bool {

@@ -118,7 +118,10 @@ struct EventPumpWaitingTests {
         #expect(log.take().count == 1)
         #expect(pump.run(limit: 4).waiting == 6)
         #expect(log.take().count == 1)
+        #expect(pump.run(limit: 0).waiting == 6)
+        #expect(log.take().count == 1)
         pump.run()
+        #expect(pump.run(limit: 0).handled == 0)
         #expect(log.take().count == 0)
         // Its time is over, and it leaves nothing: whoever dispatches next wakes the loop.
         for _ in 0..<3 { #expect(pump.run(until: .now - .seconds(1)).handled == 0) }
