@@ -44,14 +44,14 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
   /// The node that raised the event, or that propagates it.
   public var source: EventNode { raiser._withUnsafeGuaranteedRef { $0 } }
 
-  /// The node that has the handler. Nil if it has ended since the call began.
+  /// The node that has the handler. Nil if it has ended, or is ending: in the `deinit` of a subclass, too.
   public var node: EventNode? {
     let here = here
     return source.core.object { _ in here }
   }
 
   /// The node that the event visited before this one: in the raise phase a child, otherwise the parent. Nil
-  /// at the node with which the phase began, and if this node has ended since the call began.
+  /// at the node with which the phase began, and if this node or that one has ended, or is ending.
   ///
   /// **Complexity**: O(depth) when the event is raised, O(1) otherwise.
   public var previous: EventNode? {
@@ -86,7 +86,7 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
   public var depth: Int { source.core.depth(of: here) }
 
   /// The names of the nodes from the root to this one: `"app/cart/button"`. See ``EventNode/path``.
-  /// Empty if this one has ended since the call began.
+  /// Empty if this one has ended, or is ending.
   ///
   /// **Complexity**: O(depth).
   public var path: String { node?.path ?? "" }
