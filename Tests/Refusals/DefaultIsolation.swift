@@ -4,8 +4,8 @@
 // flags: -default-isolation MainActor
 import EventCore
 
-// The README's first example, in a module whose code is the MainActor's by default, and its form for a class:
-// nothing is refused.
+// The README's first example, in a module whose code is the MainActor's by default, its form for a class, events of
+// coordinators, and a tree: nothing is refused.
 
 struct TemperatureEvent: Eventable {
   var temperatureInCelsius: Float
@@ -29,4 +29,45 @@ final class TemperatureModel {
       print(event.temperatureInCelsius)
     }
   }
+}
+
+nonisolated struct Product: Hashable {
+  var number = 0
+}
+
+enum ShopEvents: CoordinateEvents, Equatable {
+  case didSelect(_ product: Product)
+}
+
+final class ShopCoordinator: UICoordinator {
+  private var favorites: Set<Product> = []
+
+  func start(_ product: Product) {
+    intercept(ShopCoordinator.onShop)
+    emitEvent(ShopEvents.didSelect(product))
+  }
+
+  func onShop(_ event: ShopEvents) -> EventInterception {
+    guard case .didSelect(let product) = event else { return .pass }
+    favorites.insert(product)
+    return .handled
+  }
+}
+
+nonisolated class ThermometerNode: EventNode, @unchecked Sendable {
+  // It adds no state.
+
+  func measure() { raise(event: TemperatureEvent(temperatureInCelsius: 21)) }
+}
+
+final class TemperatureLabel {
+  private var text = ""
+
+  func follow(_ node: EventNode) {
+    node.addHandler(executeOn: MainActor.shared) { [weak self] (event: TemperatureEvent) in
+      self?.onTemperature(event)
+    }
+  }
+
+  func onTemperature(_ event: TemperatureEvent) { text = "\(event.temperatureInCelsius) °C" }
 }
