@@ -111,7 +111,8 @@ extension EventNode {
   ///   - method: A method of the owner's class, named without its object.
   /// - Returns: A handle that removes the handler.
   ///
-  /// **Threads**: any. An event that is raised elsewhere, and would call it there, traps.
+  /// **Threads**: any. An event that is raised elsewhere, and would call it there, traps. For an actor other than the
+  /// MainActor that is Swift's own check, whose message on Linux names neither the class nor this rule.
   @inlinable
   @discardableResult
   @available(swift, introduced: 6)

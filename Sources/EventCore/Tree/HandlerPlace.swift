@@ -33,6 +33,7 @@ struct HandlerPlace {
       // `preconditionIsolated` prints its message as garbage on Linux (Swift 6.3.1).
       require(MainQueue.isCurrent, sentence("actor"))
     } else if let actor {
+      // Not `require`: a test for any actor that does not trap by itself needs the runtime of Swift 6.2.
       actor.preconditionIsolated(sentence("actor"))
     } else {
       require(!isActor, sentence("actor", "in the deinit of that actor, or after it: raise it before"))
