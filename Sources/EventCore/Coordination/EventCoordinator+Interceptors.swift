@@ -52,7 +52,9 @@ extension EventCoordinator {
       method of \(Owner.self) was registered with one of type \
       \(Swift.type(of: self as EventCoordinator)): register it there, or a closure here.
       """)
-    return add(ObjectIdentifier(E.self)) { [unowned self] payload in
+    // Only `offer` of this coordinator calls it, and its caller holds the coordinator: as `unowned(unsafe)`, since that
+    // may be its `deinit`, which emits an event and includes itself, where a safe reference would trap.
+    return add(ObjectIdentifier(E.self)) { [unowned(unsafe) self] payload in
       // The check above.
       method(unsafeDowncast(self, to: Owner.self))(
         payload.assumingMemoryBound(to: E.self).pointee)

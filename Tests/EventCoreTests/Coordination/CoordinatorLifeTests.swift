@@ -75,6 +75,30 @@ struct CoordinatorLifeTests {
     #expect(!first.isStarted && !last.isStarted && !below.isStarted)
   }
 
+  @Test("a coordinator that emits in its deinit, itself included, is asked by its method")
+  func emissionInDeinit() {
+    final class Leaving: Coordinator {
+      let log: Log<String>
+      init(_ log: Log<String>) {
+        self.log = log
+        super.init(rootResponder: nil)
+        intercept(Leaving.onTeams)
+      }
+      func onTeams(_ event: Teams) -> EventInterception {
+        log.append("asked \(event)")
+        return .pass
+      }
+      deinit { log.append("\(emitEvent(Teams.didSelect(1), includingEmitter: true))") }
+    }
+    let log = Log<String>()
+    var leaving: Leaving? = Leaving(log)
+    // The interceptor's handle outlives it.
+    let handle = leaving!.intercept(Leaving.onTeams)
+    leaving = nil
+    #expect(log.entries == ["asked didSelect(1)", "asked didSelect(1)", "unhandled"])
+    #expect(!handle.isActive)
+  }
+
   @Test("a typed coordinator knows its root's type")
   func typed() {
     final class TitledScreen: Screen { var title = "teams" }
