@@ -139,7 +139,7 @@ extension EventNode {
     _ mode: CaptureMode, _ owner: Owner, of place: HandlerPlace? = nil,
     _ method: @escaping (_ owner: Owner) -> (_ event: E) -> Void
   ) -> EventNodeHandle {
-    let handle = makeHandle(mode)
+    let handle = makeHandle(mode, owner: owner)
     let consumes = mode.contains(.consumeEvent)
     weak let weakOwner = owner
     let handler = ChoosingTreeHandler<E> { context in
@@ -201,9 +201,11 @@ extension EventNode {
   }
 
   @usableFromInline
-  final func makeHandle(_ mode: CaptureMode, _ delivery: TreeDelivery? = nil) -> EventNodeHandle {
+  final func makeHandle(
+    _ mode: CaptureMode, _ delivery: TreeDelivery? = nil, owner: AnyObject? = nil
+  ) -> EventNodeHandle {
     mode.requirePhase()
-    return EventNodeHandle(core, delivery)
+    return EventNodeHandle(core, delivery, owner)
   }
 
   @usableFromInline

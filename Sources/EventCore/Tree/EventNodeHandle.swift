@@ -18,10 +18,15 @@ public final class EventNodeHandle: EventRegistration, Sendable {
   private let registration = Atomic<UInt>(0)
   /// Hands events over to the place where the handler runs; nil if that is the thread that raises.
   let delivery: TreeDelivery?
+  /// The object whose method the handler is, if it is one. Only compared with nil, which any thread may.
+  nonisolated(unsafe) private weak let owner: AnyObject?
+  private let hasOwner: Bool
 
-  init(_ core: any TreeCore.Type, _ delivery: TreeDelivery?) {
+  init(_ core: any TreeCore.Type, _ delivery: TreeDelivery?, _ owner: AnyObject?) {
     self.core = core
     self.delivery = delivery
+    self.owner = owner
+    hasOwner = owner != nil
   }
 
   deinit {
@@ -43,7 +48,9 @@ public final class EventNodeHandle: EventRegistration, Sendable {
   public var executesOn: EventListenerContext? { delivery?.place }
 
   /// Whether the handler can still be called. Once this is false, no call of it begins (D6).
-  public var isActive: Bool { registered.map(core.isActive) != false && delivery?.delivers ?? true }
+  public var isActive: Bool {
+    registered.map(core.isActive) != false && delivery?.delivers ?? true && (!hasOwner || owner != nil)
+  }
 
   /// Removes the handler, as ``EventRegistration/remove()``.
   ///

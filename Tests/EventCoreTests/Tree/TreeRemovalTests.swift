@@ -57,6 +57,22 @@ struct TreeRemovalTests {
     }
   }
 
+  @Test("D9: the handler of an owner that has ended is not active", arguments: cores)
+  func endedOwner(core: EventCentral.Core) {
+    final class Model { func onNote(_ event: Note) {} }
+    let node = EventNode(core: core)
+    var (owner, model): (Owner?, Model?) = (Owner(), Model())
+    let handles = [
+      node.addHandler(owner: owner!, Owner.onNote), node.addHandler(owner: model!, Model.onNote),
+      node.addHandler { (_: Note) in },
+    ]
+    #expect(handles.map(\.isActive) == [true, true, true])
+    (owner, model) = (nil, nil)
+    #expect(handles.map(\.isActive) == [false, false, true])
+    node.propagate(event: Note())
+    #expect(handles.map(\.isActive) == [false, false, true])
+  }
+
   @Test("D6: the handlers that are left are called as before, in their order", arguments: cores)
   func callsAfterwards(core: EventCentral.Core) {
     for removed in Self.modes where !removed.contains(.consumeEvent) {
