@@ -41,8 +41,8 @@ public struct EventFlowGraph: Sendable, Equatable, Codable {
   public var mermaid: String {
     let nodes = Nodes(self)
     // Labels are HTML, in which Mermaid writes entities with "#".
-    let entities: [Character: String] = ["#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\"": "#quot;"]
-    let quoted = { (text: String) in "\"\(text.map { entities[$0] ?? String($0) }.joined())\"" }
+    let entities: [Unicode.Scalar: String] = ["#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\"": "#quot;"]
+    let quoted = { (text: String) in "\"\(text.escaped(entities))\"" }
     return
       (["flowchart LR"]
       + nodes.places.map { "  p\($0.value)[\(quoted($0.key))]" }.sorted()
@@ -54,8 +54,8 @@ public struct EventFlowGraph: Sendable, Equatable, Codable {
   public var graphviz: String {
     let nodes = Nodes(self)
     // Labels are text, in which Graphviz reads escapes with "\\" and entities with "&".
-    let escapes: [Character: String] = ["\\": "\\\\", "\"": "\\\"", "&": "&amp;"]
-    let quoted = { (text: String) in "\"\(text.map { escapes[$0] ?? String($0) }.joined())\"" }
+    let escapes: [Unicode.Scalar: String] = ["\\": "\\\\", "\"": "\\\"", "&": "&amp;"]
+    let quoted = { (text: String) in "\"\(text.escaped(escapes))\"" }
     return
       (["digraph events {", "  rankdir=LR;"]
       + nodes.places.map { "  p\($0.value) [shape=box, label=\(quoted($0.key))];" }.sorted()

@@ -80,9 +80,7 @@ private func mermaid(_ nodes: [TreeSnapshot.Node]) -> String {
 
 /// The text of a node's box: its label and its handlers, one below the other, with escaped characters.
 private func label(
-  of node: TreeSnapshot.Node, between separator: String, _ replacements: [Character: String]
+  of node: TreeSnapshot.Node, between separator: String, _ replacements: [Unicode.Scalar: String]
 ) -> String {
-  ([node.label] + node.handlers.map(\.description)).map { line in
-    line.map { replacements[$0] ?? String($0) }.joined()
-  }.joined(separator: separator)
+  ([node.label] + node.handlers.map(\.description)).map { $0.escaped(replacements) }.joined(separator: separator)
 }

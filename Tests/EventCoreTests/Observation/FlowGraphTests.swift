@@ -101,6 +101,14 @@ struct FlowGraphTests {
     #expect(graph.graphviz.contains(#"label="Box<Int>"];"#))
   }
 
+  @Test("so are those below an accent")
+  func accentedSigns() {
+    let graph = EventFlowGraph(
+      EventStatistics(receivers: [], dispatches: [.init(type: "Box", source: "a\"\u{301}b", count: 1)]))
+    #expect(graph.mermaid.contains("[\"a#quot;\u{301}b\"]"))
+    #expect(graph.graphviz.contains("label=\"a\\\"\u{301}b\"]"))
+  }
+
   @Test("dispatches of many receivers that come and go are kept by their names", arguments: cores)
   func churn(core: EventCentral.Core) {
     let central = EventCentral(core: core)

@@ -183,4 +183,11 @@ struct TreeShapeTests {
         """)
     #expect(EventNode(core: core).diagram() == "EventNode  ◀ here\n")
   }
+
+  @Test("signs of markup in names are drawn as they are, also below an accent", arguments: cores)
+  func signs(core: EventCentral.Core) {
+    let node = EventNode(name: "a\"\u{301}<\u{301}b", core: core)
+    #expect(node.graphvizDiagram().contains("[label=\"a\\\"\u{301}<\u{301}b\", "))
+    #expect(node.mermaidDiagram().contains("[\"a#quot;\u{301}#lt;\u{301}b\"]"))
+  }
 }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+extension String {
+  /// The text with some signs replaced: by Unicode scalar, since a sign below an accent is no `Character` of its own.
+  func escaped(_ replacements: [Unicode.Scalar: String]) -> String {
+    var text = String.UnicodeScalarView()
+    for scalar in unicodeScalars {
+      if let replacement = replacements[scalar] {
+        text += replacement.unicodeScalars
+      } else {
+        text.append(scalar)
+      }
+    }
+    return String(text)
+  }
+}
