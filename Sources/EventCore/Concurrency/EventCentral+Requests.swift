@@ -31,6 +31,9 @@ extension EventCentral {
   /// ``EventWaitError/late``, and ``EventWaitError/answeredByAnother`` after the first one, which nobody has to be told of.
   /// What an answerer throws then is a failure as well, with its own error.
   ///
+  /// **Trap**: with `try?` name the type by `expecting:`. Without it Swift takes the Optional for the answer, so that
+  /// `(try? await world.request(query)) ?? -1` asks who answers with `Int?`: nobody, and `try?` hides the error.
+  ///
   /// A deterministic central handles the request, and lets its time pass, only while somebody runs it: a task that does
   /// nothing but await this call waits for ever. Tests ask by `answer(to:expecting:within:)` of EventCoreTesting.
   ///

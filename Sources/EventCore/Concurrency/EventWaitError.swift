@@ -29,7 +29,8 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
     case .nobodyAnswers:
       """
       Nobody answers queries of this type with answers of this type. Answers are found by the types of both: register \
-      the answer before the request, on the same central, and expect the type that it returns.
+      the answer before the request, on the same central, and expect the type that it returns. With try? name it by \
+      expecting:, or Swift takes an Optional for it.
       """
     case .refused: "Whoever answers is full, and refused the request: ask again later, or give it a larger mailbox."
     case .unanswered: "Whoever got the request ended, or dropped it, without an answer."
