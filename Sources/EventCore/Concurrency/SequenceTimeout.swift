@@ -22,6 +22,8 @@ final class SequenceTimeout: Sendable {
       super.init(plan)
     }
 
+    override var isWait: Bool { true }
+
     override func post(isLast: Bool) {
       // Releasing, pairs with `SequenceTimeout.hasPassed`; the wake-up orders the two anyway.
       hasPassed.store(true, ordering: .releasing)

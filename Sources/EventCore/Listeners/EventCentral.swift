@@ -131,14 +131,20 @@ public final class EventCentral: EventListenable, Sendable {
   /// ``EventListener/drain(until:)`` of its ``listener``. Event threads, pools and other listeners have drains of their own,
   /// and are not ended. After the end of ``shared`` nobody can listen there.
   ///
+  /// From the beginning no schedule is dispatched at its time; the events are freed by the end of the drain. Limits of
+  /// requests and of other waits go on until its end, so that an answer that is made meanwhile reaches its requester.
+  ///
   /// - Parameter deadline: When to give up, on the central's clock. A task that is cancelled gives up at once.
   /// - Returns: True if its listeners have handled everything in time.
   ///
   /// **Threads**: any task or actor.
   @discardableResult
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
+    scheduler.closeForSchedules()
+    let isDrained = await listener.drain(until: deadline)
+    // What still waits with a limit has lost its clock.
     scheduler.close()
-    return await listener.drain(until: deadline)
+    return isDrained
   }
 
   /// Ends the schedules and the listeners at once.

@@ -136,11 +136,20 @@ public class EventScheduleHandle: @unchecked Sendable {
 
   // MARK: For the scheduler
 
+  /// Dispatches the event, unless the central drains. On the scheduler's thread.
+  ///
+  /// - Returns: The next deadline, or 0 if this was the last.
+  final func fire(_ deadline: UInt64) -> UInt64 {
+    guard scheduler.drops(self) else { return fireInTime(deadline) }
+    drop()
+    return 0
+  }
+
   /// Dispatches the event. One thread at a time: the scheduler's, or the one that schedules, if the first
   /// deadline has passed.
   ///
   /// - Returns: The next deadline, or 0 if this was the last.
-  final func fire(_ deadline: UInt64) -> UInt64 {
+  final func fireInTime(_ deadline: UInt64) -> UInt64 {
     guard let repetition, !repetition.isAtLast else {
       fireLast()
       return 0
@@ -177,7 +186,7 @@ public class EventScheduleHandle: @unchecked Sendable {
     phase.compareExchange(expected: from, desired: next, ordering: .acquiringAndReleasing).exchanged
   }
 
-  /// The central has ended. On the scheduler's thread, or on the one that closes or schedules.
+  /// The central has ended, or drains. On the scheduler's thread, or on the one that closes or schedules.
   final func drop() {
     // It fails if the schedule was cancelled meanwhile.
     guard step(.waiting, to: .dropped) else { return }
@@ -185,7 +194,10 @@ public class EventScheduleHandle: @unchecked Sendable {
     freeEvent()
   }
 
-  // MARK: For the typed subclass
+  // MARK: For the subclasses
+
+  /// Whether this is the limit of a task that waits, which the drain of a central leaves alone.
+  var isWait: Bool { false }
 
   /// Dispatches the event as a user would; moves it out if it is the last time.
   @usableFromInline

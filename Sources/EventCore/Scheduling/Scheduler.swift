@@ -16,6 +16,8 @@ final class Scheduler: Sendable {
   /// Whether the central has ended. Held while the core is made, so that only one thread is started, and none after that.
   /// No other lock is taken within it.
   private let hasEnded = Guarded(false)
+  /// Whether the central drains: schedules are dropped at their time, and waits keep their limits until `close`.
+  private let isDraining = Atomic<Bool>(false)
   let counts = ScheduleCounts()
   private let alarm = Guarded(Alarm())
   private let loops = Guarded<[WeakLoop]>([])
@@ -77,10 +79,10 @@ final class Scheduler: Sendable {
     var deadline = first
     let isLate = first <= now
     if isLate {
-      deadline = timer.fire(first)
+      deadline = timer.fireInTime(first)
       guard deadline > first else { return }
     }
-    guard core?.add(timer, at: deadline) == true else { return timer.drop() }
+    guard !drops(timer), core?.add(timer, at: deadline) == true else { return timer.drop() }
     guard isDriven else { return }
     announce(deadline)
     // The clock may have been moved past the deadline before it knew of it.
@@ -90,6 +92,16 @@ final class Scheduler: Sendable {
   func withdraw(_ timer: EventScheduleHandle) {
     existing?.withdraw(timer)
   }
+
+  /// The central begins to drain: no schedule is dispatched any more. What waits in the core is freed at its time or by
+  /// `close`, whichever comes first.
+  func closeForSchedules() {
+    // Releasing, pairs with `drops`.
+    isDraining.store(true, ordering: .releasing)
+  }
+
+  /// Whether this is a schedule of a central that drains.
+  func drops(_ timer: EventScheduleHandle) -> Bool { isDraining.load(ordering: .acquiring) && !timer.isWait }
 
   /// The central ends.
   func close() {

@@ -10,6 +10,8 @@ import Testing
 struct RequestLimitTests {
   struct PriceQuery: Eventable { var id: Int }
   struct Price: Equatable { var amount: Int }
+  struct Tick: Eventable {}
+  struct Note: Eventable {}
 
   @Test("D12: after the end of a central nobody is asked within a limit, which nothing would keep", arguments: cores)
   func after(core: EventCentral.Core) async throws {
@@ -56,5 +58,39 @@ struct RequestLimitTests {
     // As at the limit, what has come is the answer.
     #expect(try await all.value.map { try $0.get() } == [Price(amount: 2)])
     for thread in [thread, other] { #expect(await thread.drain()) }
+  }
+
+  @Test("D10: a central that drains answers what waits within its limit, and dispatches no schedule", arguments: cores)
+  func drained(core: EventCentral.Core) async throws {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock)
+    let (thread, ticks, asked) = (EventThread(on: central), Log<Int>(), Log<Int>())
+    Tick.addListener(nil, { _ in ticks.append(0) }, executeOn: .listenerThread, on: thread)
+    Tick().scheduleQueue(every: .seconds(1), on: central)
+    Note.addListener(nil, { _ in }, executeOn: .listenerThread, on: central)
+    let (news, signal) = AsyncStream.makeStream(of: Void.self)
+    PriceQuery.answer(on: central, concurrency: .serial) { query in
+      asked.append(query.id)
+      if asked.entries.count == 1 { for await _ in news { break } }
+      return Price(amount: query.id)
+    }
+    let requests = (0..<3).map { id in
+      Task { try await central.request(PriceQuery(id: id), expecting: Price.self, within: .seconds(1_000)) }
+    }
+    await offThePool { _ = asked.entries(atLeast: 1) }
+    #expect(await yieldUntil { central.mailboxStatistics.accepted == 3 })
+    let drain = Task { await central.drain() }
+    // The drain has begun when the central's listeners accept nothing more.
+    #expect(await yieldUntil { Note().queue(on: central) == 0 })
+    clock.advance(by: .seconds(2))
+    signal.yield()
+    #expect(await drain.value)
+    for (id, request) in requests.enumerated() {
+      let price = try await request.value
+      #expect(price == Price(amount: id))
+    }
+    #expect(await thread.drain())
+    #expect(ticks.entries.isEmpty)
+    #expect(await yieldUntil { central.scheduleStatistics.dropped == 1 })
   }
 }
