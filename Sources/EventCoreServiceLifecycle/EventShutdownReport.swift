@@ -10,7 +10,8 @@
     public struct Part: Sendable, Equatable {
       /// What it is called: the name that it was given, or its type (`EventReceiver.receiverName`).
       public let name: String
-      /// What the drain of the part returned: whether everything that waited was handled, in time.
+      /// What the drain of the part returned: whether everything that waited was handled, in time. It may be false
+      /// although nothing was left, if a part before it has used up the limit.
       public let wasDrained: Bool
       /// How many events were handled during the shutdown; those that no handler wanted count, too.
       public let handled: UInt64

@@ -37,7 +37,8 @@ public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvert
     public var type: String
     /// Events for which at least one handler was called.
     public var delivered: UInt64
-    /// Events that all handlers skipped.
+    /// Events that all handlers skipped. Those that a newer one superseded (`.latestOnly`, `.latestPerKey`) count in
+    /// ``EventStatistics/Receiver/counts`` alone.
     public var skipped: UInt64
     /// From the dispatch to the handler, of the delivered events that were timed.
     public var waitingTime: EventHistogram
