@@ -32,7 +32,8 @@ EVC_BEGIN_DECLS
  * otherwise.
  *
  * A trim (pool.h) leaves the envelopes of a thread alone that has no more than its reserve and the floor. A thread that
- * has more, after a burst of ordinary dispatches, can be refused a post while a trim looks through its free envelopes.
+ * has more, after a burst of ordinary dispatches or from a thread that ended before, can be refused a post while a trim
+ * looks through its free envelopes.
  *
  * @param envelopes how many are set aside after the call, at least; what a trim leaves to the thread grows as much
  *
