@@ -106,7 +106,8 @@ struct evc_pool {
 	/* Segments taken since the last trim; 0: at rest. Owner and trim; relaxed, a statistic. */
 	_Atomic uint32_t taken;
 	/*
-	 * Bytes of headers, and of segments that are in use, or free and not released. Owner and trim;
+	 * Bytes of headers, and of segments that are in use, or free and not released. Owner and trim. Acquire as it
+	 * grows, pairs with the release of the trim that leaves the slab pool alone for it (evc_pool_let_go). Otherwise
 	 * relaxed, since it must be exact only after the owner has ended.
 	 */
 	_Atomic size_t bytes;
