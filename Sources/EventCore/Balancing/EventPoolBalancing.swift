@@ -41,12 +41,17 @@ protocol EventPoolBalancerNeeds: EventPoolBalancing {
   /// The balancer for one more latest-only callback of each thread for a type. Each event makes a choice
   /// for every such callback: if two shared one counter, each would only ever reach every other thread.
   func forFurtherRoute() -> any EventPoolBalancing
+
+  /// The balancer for one pool of a deterministic central: its choices do not depend on what differs from process to
+  /// process.
+  func forDeterministicPool() -> any EventPoolBalancing
 }
 
 extension EventPoolBalancerNeeds {
   var sharesOneMailbox: Bool { false }
   var turn: UnsafeMutablePointer<Atomic<UInt32>>? { nil }
   func forFurtherRoute() -> any EventPoolBalancing { self }
+  func forDeterministicPool() -> any EventPoolBalancing { self }
 }
 
 extension EventPoolBalancing {

@@ -18,13 +18,17 @@
 /// other (rendezvous hashing: Thaler, Ravishankar 1998). Events of a key that moves may be handled by both
 /// threads at once until the old thread has handled what waited there; each thread keeps its part in order.
 ///
-/// Keys are spread by their hash: with few keys, or most events on one key, the shares are uneven.
+/// Keys are spread by their hash: with few keys, or most events on one key, the shares are uneven. Hash values differ from
+/// process to process; in a deterministic central keys are spread by the order in which they come first, so that each
+/// run chooses the same threads, and the pool remembers each key's hash.
 public struct EventPoolKeyedBalancer: EventPoolBalancing {
   @usableFromInline
   typealias Hash = @Sendable (borrowing EventPoolChoice) -> Int?
 
   @usableFromInline var hashes: [Hash]
   private var otherwise: any EventPoolBalancing
+  /// In a deterministic central, what keys are spread by in place of their hash values.
+  private var ordinals: KeyOrdinals?
 
   @usableFromInline
   init(_ hash: @escaping Hash, otherwise: any EventPoolBalancing) {
@@ -81,7 +85,8 @@ public struct EventPoolKeyedBalancer: EventPoolBalancing {
   /// any, several at once. **Complexity**: O(threads).
   public func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
     for hash in hashes {
-      guard let value = hash(choice) else { continue }
+      guard let hash = hash(choice) else { continue }
+      let value = ordinals?.ordinal(of: hash) ?? hash
       var best = 0
       var highest: UInt64 = 0
       for number in 0..<choice.count {
@@ -107,6 +112,27 @@ extension EventPoolKeyedBalancer: EventPoolBalancerNeeds {
     var copy = self
     copy.otherwise = otherwise.needs?.forFurtherRoute() ?? otherwise
     return copy
+  }
+
+  func forDeterministicPool() -> any EventPoolBalancing {
+    var copy = self
+    copy.otherwise = otherwise.needs?.forDeterministicPool() ?? otherwise
+    copy.ordinals = KeyOrdinals()
+    return copy
+  }
+}
+
+/// Numbers hash values in the order in which they come first, for all event types of a pool.
+private final class KeyOrdinals: Sendable {
+  private let ordinals = Guarded<[Int: Int]>([:])
+
+  /// **Complexity**: O(1); an entry for each hash value, as long as the pool.
+  func ordinal(of hash: Int) -> Int {
+    ordinals.withLock { ordinals in
+      if let known = ordinals[hash] { return known }
+      ordinals[hash] = ordinals.count
+      return ordinals.count - 1
+    }
   }
 }
 

@@ -16,10 +16,10 @@ extension EventCentral {
   /// Where the order is free, the seed decides: which of the event threads, queues or threads of a pool that have an event
   /// takes the next one. Every order that the seeds give could occur in another central, too; the guarantees D1 to D12
   /// hold. The same seed gives the same ``trace(_:)``, in each run and on both cores, as long as one thread dispatches
-  /// and runs, and the handlers themselves do the same. (`Set`, `Dictionary` and pools that are balanced `.byKey` follow
-  /// the hash values of the process, which are the same each time if the environment has
-  /// `SWIFT_DETERMINISTIC_HASHING=1`. And what a full thread of a pool refuses or drops of an array changes the choices of
-  /// a `.lowestLoad` balancer for the rest of it: on the locking core for the next event, on the other after up to 63.)
+  /// and runs, and the handlers themselves do the same. (`Set` and `Dictionary` follow the hash values of the process,
+  /// which are the same each time if the environment has `SWIFT_DETERMINISTIC_HASHING=1`. And what a full thread of a pool
+  /// refuses or drops of an array changes the choices of a `.lowestLoad` balancer for the rest of it: on the locking core
+  /// for the next event, on the other after up to 63.)
   ///
   /// What runs where:
   /// - Event threads, pools, listener threads, and `executeOn:` a task or a dispatch queue: inside the run, on the thread

@@ -55,6 +55,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     self.make = make
     direct = central.basis.makeRouter()
     let routers = RouterGroup([central.router, direct])
+    let balancer = central.serial == nil ? balancer : balancer.needs?.forDeterministicPool() ?? balancer
     routes = PoolRoutes(central.basis, routes: routers, balancer: balancer, name: name)
     let sharesOne = balancer.needs?.sharesOneMailbox == true
     mailbox.check(for: "EventPool")

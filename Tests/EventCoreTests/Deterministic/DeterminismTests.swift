@@ -51,6 +51,43 @@ struct DeterminismTests {
     #expect(orders == [["w-0", "w-0"], ["w-0", "w-1"], ["w-1", "w-0"], ["w-1", "w-1"]])
   }
 
+  @Test("a keyed pool chooses the same threads in each process, though hash values differ", arguments: cores)
+  func keyedPools(core: EventCentral.Core) {
+    /// Hashes as in the process of a number.
+    struct Key: Hashable, Sendable {
+      let id: Int
+      let process: Int
+    }
+    struct Order: Eventable { let customer: Key }
+    struct Payment: Conflatable {
+      let customer: Key
+      var conflationKey: Key { customer }
+    }
+    final class Cashier: EventThread, @unchecked Sendable {
+      override func registerEventListeners() {
+        addEventCallback { (_: Order) in }
+        addEventCallback({ (_: Payment) in }, interestedIn: .latestPerKey)
+      }
+    }
+    let traces = (0..<5).map { process in
+      let world = EventCentral(deterministic: 7, core: core)
+      let balancer = EventPoolKeyedBalancer { (order: Order) in order.customer }
+        .keyed { (payment: Payment) in payment.customer }
+      let pool = EventPool<Cashier>(capacity: 5, balancer: balancer, on: world, name: "cashier") { _ in Cashier() }
+      defer { pool.cancel() }
+      return world.trace {
+        for number in 0..<60 {
+          // Each key first by one type or the other, and again by the other one.
+          let key = Key(id: number * 7 % 20, process: process)
+          if number % 3 == 0 { Payment(customer: key).queue(on: world) } else { Order(customer: key).queue(on: world) }
+        }
+        world.run()
+      }
+    }
+    #expect(Set(traces[0].entries.map(\.receiver)).count == 5)
+    for trace in traces { #expect(trace == traces[0]) }
+  }
+
   @Test("D1: within each receiver the most urgent event comes first, whatever the seed", arguments: cores)
   func lanes(core: EventCentral.Core) {
     for seed in UInt64(0)..<50 {
