@@ -29,8 +29,9 @@
         extract: { context(from: $0, InstrumentationSystem.instrument) }))
 
     /// Contexts travel, and the handling of each event is a span: one at each receiver, around all handlers that it has
-    /// for the event. It is called as the type of the event, and is of the kind `consumer`. Events that a sequence
-    /// hands out have none.
+    /// for the event. It is called as the type of the event, and is of the kind `consumer`. What an `async` handler or
+    /// answerer throws is recorded in its span, whose status is an error then. An event that all handlers skip has a
+    /// span, too, since it begins before they are asked. Events that a sequence hands out have none.
     ///
     /// - Parameter tracer: Makes the spans; nil for the tracer of the `InstrumentationSystem`.
     public static func spans(_ tracer: (any Tracer)? = nil) -> EventContextPropagation {
@@ -45,12 +46,21 @@
           },
           restoreInTask: { context, type, body in
             let span = start(of: type, context, tracer)
-            await ServiceContext.$current.withValue(span.context) { await body() }
+            await ServiceContext.$current.withValue(span.context) {
+              await $asyncHandling.withValue(span) { await body() }
+            }
             span.end()
+          },
+          noteFailure: { error in
+            asyncHandling?.recordError(error)
+            asyncHandling?.setStatus(SpanStatus(code: .error))
           },
           inject: { fields(of: $0, tracer ?? InstrumentationSystem.instrument) },
           extract: { context(from: $0, tracer ?? InstrumentationSystem.instrument) }))
     }
+
+    /// The span of the `async` handler in whose task the caller runs.
+    @TaskLocal private static var asyncHandling: (any Span)?
 
     private init(_ carrier: EventCarrier) {
       self.carrier = carrier

@@ -318,6 +318,29 @@
       #expect(Set(after.map(\.parentSpanID)) == Set(handled.map(\.spanID)))
     }
 
+    @Test("what an async handler or answerer throws is an error of its span, and of no other", arguments: cores)
+    func failures(core: EventCentral.Core) async {
+      struct Refusal: Error {}
+      let tracer = InMemoryTracer()
+      let world = EventCentral(core: core, tracing: .spans(tracer))
+      Small.addListener(nil, concurrency: .concurrent(2), on: world) { event in
+        await Task.yield()
+        if event.number == 1 { throw Refusal() }
+      }
+      Large.answer(on: world) { (query: Large) async throws -> Int in throw Refusal() }
+      for number in 0..<3 { Small(number: number).queue(on: world) }
+      await #expect(throws: Refusal.self) { try await world.request(Large(), expecting: Int.self) }
+      #expect(await world.drain())
+      let spans = tracer.finishedSpans
+      #expect(spans.count == 4)
+      for span in spans {
+        let isFailure = span.errors.first?.error is Refusal
+        #expect((span.status?.code == .error) == isFailure)
+      }
+      #expect(spans.count { $0.operationName == "Small" && $0.status?.code == .error } == 1)
+      #expect(spans.count { $0.operationName != "Small" && $0.status?.code == .error } == 1)
+    }
+
     @Test("headers of a message carry the context to another machine, as the tracer writes it", arguments: cores)
     func headers(core: EventCentral.Core) async {
       let (tracer, other) = (InMemoryTracer(), InMemoryTracer())

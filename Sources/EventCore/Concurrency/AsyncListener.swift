@@ -128,6 +128,10 @@ final class AsyncListener: EventListenerHandling, Sendable {
     if begins { await body(event, self) }
   }
 
+  /// Notes, where the central traces, that a call threw. In that call.
+  @usableFromInline
+  func noteFailure(_ error: any Error) { mailbox.carrier?.noteFailure(error) }
+
   /// Waits until one more call may begin.
   private func hasRoom() async {
     await withUnsafeContinuation { continuation in

@@ -60,6 +60,7 @@ extension Eventable {
       do {
         request.ticket.give(.success(try await body(request.query)), by: answerer)
       } catch {
+        answerer.noteFailure(error)
         request.ticket.give(.failure(error), by: answerer)
       }
     }

@@ -54,6 +54,7 @@ extension Eventable {
       do {
         try await callback(event)
       } catch {
+        receiver.noteFailure(error)
         report(error, receiver)
       }
     }

@@ -17,6 +17,8 @@ package struct EventCarrier: Sendable {
   /// The same for the handler of an `async` listener.
   let restoreInTask:
     @Sendable (_ value: (any Value)?, _ type: any Eventable.Type, _ body: () async -> Void) async -> Void
+  /// Notes what the handler of an `async` listener threw. Runs inside `restoreInTask`, in the same task.
+  let noteFailure: @Sendable (_ error: any Error) -> Void
   /// Returns what other machines have to know of a value, as texts with names.
   let inject: @Sendable (_ value: any Value) -> [String: String]
   /// Makes a value of such texts, which other texts may be among; nil if they say nothing.
@@ -26,12 +28,14 @@ package struct EventCarrier: Sendable {
     capture: @escaping @Sendable () -> (any Value)?,
     restore: @escaping @Sendable ((any Value)?, (any Eventable.Type)?, () -> Void) -> Void,
     restoreInTask: @escaping @Sendable ((any Value)?, any Eventable.Type, () async -> Void) async -> Void,
+    noteFailure: @escaping @Sendable (any Error) -> Void = { _ in },
     inject: @escaping @Sendable (any Value) -> [String: String] = { _ in [:] },
     extract: @escaping @Sendable ([String: String]) -> (any Value)? = { _ in nil }
   ) {
     self.capture = capture
     self.restore = restore
     self.restoreInTask = restoreInTask
+    self.noteFailure = noteFailure
     self.inject = inject
     self.extract = extract
   }
