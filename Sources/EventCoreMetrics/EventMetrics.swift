@@ -32,11 +32,16 @@
   /// | `eventcore.waiting_time` | timer | from the dispatch to the handler; of an observed central |
   /// | `eventcore.handling_time` | timer | from the first handler's beginning to the last one's end; likewise |
   ///
+  /// **Rule.** Of one factory, let one object have the metrics of a name: make another with `dimensions` of its own, or
+  /// after the first has gone. **Reason.** A metric is its label and its dimensions. Two objects would set the same gauges,
+  /// and the one that goes destroys the metrics of both.
+  ///
   /// **Threads**: any, for every member. **Ownership**: its metrics are destroyed with it. One that follows it begins with
   /// what the receivers have counted from their beginning.
   public final class EventMetrics: Sendable {
     private let interval: Duration
     private let factory: any MetricsFactory
+    private let dimensions: [(String, String)]
     /// What there is to say now.
     private let read: @Sendable () -> [MetricsReading]
     /// What was said so far, by the receivers' names.
@@ -55,15 +60,16 @@
     ///   - central: Whose receivers.
     ///   - times: Which events are timed.
     ///   - interval: After how long ``run()`` looks again, more than nothing.
+    ///   - dimensions: What all of these metrics have before their own dimensions: `[("central", "north")]`.
     ///   - factory: Where the metrics are made.
     ///
     /// **Complexity**: the observation costs each event some two nanoseconds, and some 60 if it is timed.
     public convenience init(
       observing central: EventCentral, times: EventSampling = .every(64), every interval: Duration = .seconds(10),
-      factory: any MetricsFactory = MetricsSystem.factory
+      dimensions: [(String, String)] = [], factory: any MetricsFactory = MetricsSystem.factory
     ) {
       let observation = central.observe(times: times)
-      self.init(every: interval, factory) {
+      self.init(every: interval, dimensions, factory) {
         withExtendedLifetime(observation) { central.statisticsByName.receivers.map(MetricsReading.init) }
       }
     }
@@ -74,17 +80,27 @@
     /// - Parameters:
     ///   - receivers: What to look at. They are kept alive. Of several with one name the second is `Name-2`, and so on.
     ///   - interval: After how long ``run()`` looks again, more than nothing.
+    ///   - dimensions: What all of these metrics have before their own dimensions.
     ///   - factory: Where the metrics are made.
     public convenience init(
       of receivers: any EventReceiver..., every interval: Duration = .seconds(10),
-      factory: any MetricsFactory = MetricsSystem.factory
+      dimensions: [(String, String)] = [], factory: any MetricsFactory = MetricsSystem.factory
+    ) {
+      self.init(of: receivers, every: interval, dimensions: dimensions, factory: factory)
+    }
+
+    /// The same for an array of receivers.
+    public convenience init(
+      of receivers: [any EventReceiver], every interval: Duration = .seconds(10),
+      dimensions: [(String, String)] = [], factory: any MetricsFactory = MetricsSystem.factory
     ) {
       let names = receivers.distinctNames
-      self.init(every: interval, factory) { zip(names, receivers).map(MetricsReading.init) }
+      self.init(every: interval, dimensions, factory) { zip(names, receivers).map(MetricsReading.init) }
     }
 
     private init(
-      every interval: Duration, _ factory: any MetricsFactory, _ read: @escaping @Sendable () -> [MetricsReading]
+      every interval: Duration, _ dimensions: [(String, String)], _ factory: any MetricsFactory,
+      _ read: @escaping @Sendable () -> [MetricsReading]
     ) {
       require(
         interval > .zero,
@@ -94,11 +110,12 @@
         """)
       self.interval = interval
       self.factory = factory
+      self.dimensions = dimensions
       self.read = read
       // They are there from the beginning.
       receivers.withLock { receivers in
         for reading in read() where !reading.hasEnded {
-          receivers[reading.name] = ReceiverMetrics(reading.name, factory)
+          receivers[reading.name] = ReceiverMetrics(reading.name, dimensions, factory)
         }
       }
     }
@@ -117,13 +134,14 @@
       // One at a time, so that what one call has seen is not counted by another as well.
       receivers.withLock { receivers in
         for reading in read() {
-          receivers[reading.name, default: ReceiverMetrics()].record(reading, factory)
+          receivers[reading.name, default: ReceiverMetrics()].record(reading, dimensions, factory)
         }
       }
     }
 
     /// Samples again and again, until its task is cancelled; as a service, until the graceful shutdown, after which it
-    /// samples once more.
+    /// samples once more. Name it before the services whose receivers it looks at, since a group shuts the last one down
+    /// first.
     public func run() async throws {
       #if ServiceLifecycle
         await cancelWhenGracefulShutdown { await self.sampleUntilCancelled() }
@@ -135,7 +153,8 @@
     private func sampleUntilCancelled() async {
       while !Task.isCancelled {
         sample()
-        try? await Task.sleep(for: interval)
+        // The runtime traps at some hundred years.
+        try? await Task.sleep(for: min(interval, .seconds(1 << 31)))
       }
       sample()
     }

@@ -64,22 +64,30 @@
 
     init() {}
 
-    init(_ name: String, _ factory: any MetricsFactory) {
-      metrics = Self.make(name, factory)
+    init(_ name: String, _ dimensions: [(String, String)], _ factory: any MetricsFactory) {
+      metrics = Self.make(name, dimensions, factory)
     }
 
-    private static func make(_ name: String, _ factory: any MetricsFactory) -> Metrics {
-      let receiver = [("receiver", name)]
+    private static func make(
+      _ name: String, _ dimensions: [(String, String)], _ factory: any MetricsFactory
+    ) -> Metrics {
+      let receiver = dimensions + [("receiver", name)]
       return Metrics(
         counters: MetricsReading.labels.map { Counter(label: "eventcore.\($0)", dimensions: receiver, factory: factory) },
         waiting: Gauge(label: "eventcore.waiting", dimensions: receiver, factory: factory),
         highWaterMark: Gauge(label: "eventcore.high_water_mark", dimensions: receiver, factory: factory))
     }
 
-    mutating func record(_ reading: MetricsReading, _ factory: any MetricsFactory) {
+    mutating func record(
+      _ reading: MetricsReading, _ dimensions: [(String, String)], _ factory: any MetricsFactory
+    ) {
       // What has ended keeps its metrics for one look more, for backends that are asked from time to time.
-      guard !reading.hasEnded || hasNews(reading) else { return destroy() }
-      let current = metrics ?? Self.make(reading.name, factory)
+      guard !reading.hasEnded || hasNews(reading) else {
+        // Some backends keep the last value of a gauge that was destroyed.
+        metrics?.waiting.record(reading.waiting)
+        return destroy()
+      }
+      let current = metrics ?? Self.make(reading.name, dimensions, factory)
       metrics = current
       for (index, count) in reading.counts.enumerated() where count > counts[index] {
         // A reading whose parts are some events apart may be a little behind the last one, as may that of a pool whose
@@ -92,14 +100,14 @@
       if let running = reading.runningFor {
         let nanoseconds = Int64(clamping: running.components.seconds) &* 1_000_000_000
           + running.components.attoseconds / 1_000_000_000
-        timer(TimerKey(label: "handler_running"), reading.name, factory).recordNanoseconds(nanoseconds)
+        timer(TimerKey(label: "handler_running"), reading.name, dimensions, factory).recordNanoseconds(nanoseconds)
       }
       for (key, histogram) in Self.times(of: reading) {
         let growth = growth(of: histogram, key)
         guard growth.count > 0 else { continue }
         // Each bucket keeps its highest count, as the counters do.
         times[key, default: EventHistogram()] = times[key, default: EventHistogram()] + growth
-        let timer = timer(key, reading.name, factory)
+        let timer = timer(key, reading.name, dimensions, factory)
         growth.forEach { nanoseconds, count in
           for _ in 0..<count { timer.recordNanoseconds(Int64(clamping: nanoseconds)) }
         }
@@ -125,9 +133,11 @@
         || Self.times(of: reading).contains { key, histogram in growth(of: histogram, key).count > 0 }
     }
 
-    private mutating func timer(_ key: TimerKey, _ name: String, _ factory: any MetricsFactory) -> Timer {
+    private mutating func timer(
+      _ key: TimerKey, _ name: String, _ dimensions: [(String, String)], _ factory: any MetricsFactory
+    ) -> Timer {
       if let timer = metrics?.timers[key] { return timer }
-      let dimensions = [("receiver", name)] + (key.event.map { [("event", $0)] } ?? [])
+      let dimensions = dimensions + [("receiver", name)] + (key.event.map { [("event", $0)] } ?? [])
       let timer = Timer(label: "eventcore.\(key.label)", dimensions: dimensions, factory: factory)
       metrics?.timers[key] = timer
       return timer

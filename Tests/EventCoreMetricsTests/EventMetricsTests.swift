@@ -155,6 +155,48 @@
       #expect(try gauge(metrics, "waiting", "clerks") == 0)
     }
 
+    @Test("a gauge of what waits is 0 when it goes, though the last look before saw events", arguments: cores)
+    func lastGauge(core: EventCentral.Core) async throws {
+      let world = EventCentral(core: core)
+      let metrics = TestMetrics()
+      let sampler = EventMetrics(observing: world, factory: metrics)
+      let waiting: TestRecorder
+      do {
+        let pool = EventPool(capacity: 1, balancer: .shared, on: world, name: "clerks") { _ in Clerk() }
+        let clerk = pool.withThreads { $0[0] }
+        for _ in 0..<2 { Order().queue(on: world) }
+        clerk.began.pass()
+        sampler.sample()
+        waiting = try metrics.expectRecorder("eventcore.waiting", [("receiver", "clerks")])
+        #expect(waiting.lastValue == 1)
+        for _ in 0..<2 { clerk.gate.open() }
+        #expect(await pool.drain())
+      }
+      #expect(await yieldUntil { world.statistics.receivers.allSatisfy(\.hasEnded) })
+      for _ in 0..<2 { sampler.sample() }
+      #expect(waiting.lastValue == 0)
+    }
+
+    @Test("two objects whose dimensions differ have metrics of their own, of receivers in an array", arguments: cores)
+    func dimensions(core: EventCentral.Core) async throws {
+      let metrics = TestMetrics()
+      let worlds = (0..<2).map { _ in EventCentral(core: core) }
+      let threads = worlds.map { EventThread(on: $0, name: "clerk") }
+      for thread in threads { thread.addEventCallback { (_: Order) in } }
+      var samplers = ["north", "south"].enumerated().map { index, name in
+        EventMetrics(of: [threads[index]], dimensions: [("central", name)], factory: metrics)
+      }
+      for world in worlds { Order().queue(on: world) }
+      #expect(await yieldUntil { threads.allSatisfy { $0.statistics.delivered == 1 } })
+      for sampler in samplers { sampler.sample() }
+      samplers.removeFirst()
+      samplers[0].sample()
+      let south = [("central", "south"), ("receiver", "clerk")]
+      #expect(metrics.counterTotal(label: "eventcore.delivered", dimensions: south) == 1)
+      #expect(metrics.counters(label: "eventcore.delivered").count == 1)
+      for thread in threads { #expect(await thread.drain()) }
+    }
+
     @Test("what a shared pool's mailbox has refused stays in the statistics, though nobody looks on as the pool ends",
       arguments: cores)
     func sharedThatEnds(core: EventCentral.Core) async throws {
