@@ -47,8 +47,16 @@
     ///     when they have returned. Nil, which costs nothing, is for ever; see `EventCentral.watch(slowerThan:_:)`.
     ///     Handlers and answerers that are `async` are not watched.
     ///   - interval: After how long ``run()`` looks again, more than nothing.
-    public init(
+    public convenience init(
       of central: EventCentral = .shared, _ receivers: any EventReceiver..., to logger: Logger, backlog: Int = 10_000,
+      slow: Duration? = nil, every interval: Duration = .seconds(1)
+    ) {
+      self.init(of: central, receivers, to: logger, backlog: backlog, slow: slow, every: interval)
+    }
+
+    /// The same for an array of receivers.
+    public init(
+      of central: EventCentral = .shared, _ receivers: [any EventReceiver], to logger: Logger, backlog: Int = 10_000,
       slow: Duration? = nil, every interval: Duration = .seconds(1)
     ) {
       require(
@@ -89,8 +97,8 @@
       Mark.addListener(nil, { _ in }, executeOn: .listenerThread, on: failures)
     }
 
-    /// Comes behind all failures that wait. Its end is told however it ends: handled, dropped in favour of a failure, or
-    /// freed with the listener.
+    /// Comes behind all failures that wait. Its end is told however it ends: handled, dropped in favour of a later failure,
+    /// or freed with the listener.
     private struct Mark: Eventable {
       final class End: Sendable {
         let continuation: AsyncStream<Never>.Continuation
@@ -146,13 +154,15 @@
     private func lookUntilCancelled() async {
       while !Task.isCancelled {
         look()
-        try? await Task.sleep(for: interval)
+        // The runtime traps at some hundred years.
+        try? await Task.sleep(for: min(interval, .seconds(1 << 31)))
       }
       look()
       // A deterministic central is run by whoever waits here, if at all.
       guard !isDeterministic else { return }
       let (end, mark) = AsyncStream.makeStream(of: Never.self)
-      failures.queueEvent(Mark(end: Mark.End(continuation: mark)), priority: .lowest)
+      // As the failures: an event of another priority would be dropped before those that it waits for, or overtake them.
+      failures.queueEvent(Mark(end: Mark.End(continuation: mark)), priority: .normal)
       // In a task of its own, since this one is cancelled.
       await Task { for await _ in end {} }.value
     }

@@ -70,6 +70,43 @@
       #expect(log.entries.count == 500)
     }
 
+    @Test("a log that is full of failures when its run ends logs those that have a place, first", arguments: cores)
+    func lastFailuresOfMany(core: EventCentral.Core) async throws {
+      struct Held: LogHandler {
+        let log: InMemoryLogHandler
+        let began = Gate(), leave = Gate()
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.error
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+          get { metadata[key] }
+          set { metadata[key] = newValue }
+        }
+        func log(event: LogEvent) {
+          if log.entries.isEmpty {
+            began.open()
+            leave.pass()
+          }
+          log.log(event: event)
+        }
+      }
+      let world = EventCentral(core: core)
+      let held = Held(log: InMemoryLogHandler())
+      let events = EventLog(of: world, to: Logger(label: "test", factory: { _ in held }))
+      let listener = EventListener(on: world)
+      Order.addListener(nil, concurrency: .serial, on: listener) { _ in throw Refusal() }
+      Order().queue(on: world)
+      await offThePool { held.began.pass() }
+      (0..<1_200).map(Order.init).queue(on: world)
+      #expect(await listener.drain())
+      let run = Task { try await events.run() }
+      run.cancel()
+      // The run waits for them; the mark of its end has taken the place of one.
+      for _ in 0..<100 { await Task.yield() }
+      held.leave.open()
+      try await run.value
+      #expect((1_000...1_001).contains(held.log.entries.count))
+    }
+
     @Test("an answer that comes after another's is not logged, and one that comes too late is", arguments: cores)
     func answers(core: EventCentral.Core) async throws {
       let world = EventCentral(core: core)
