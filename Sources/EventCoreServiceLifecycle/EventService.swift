@@ -36,6 +36,14 @@
       _ parts: any EventServicePart..., drainingFor limit: Duration = .seconds(10), logger: Logger? = nil,
       report: (@Sendable (EventShutdownReport) -> Void)? = nil
     ) {
+      self.init(parts, drainingFor: limit, logger: logger, report: report)
+    }
+
+    /// The same for an array of parts.
+    public init(
+      _ parts: [any EventServicePart], drainingFor limit: Duration = .seconds(10), logger: Logger? = nil,
+      report: (@Sendable (EventShutdownReport) -> Void)? = nil
+    ) {
       self.parts = parts
       self.limit = limit
       self.logger = logger
@@ -55,12 +63,12 @@
       do {
         try await gracefulShutdown()
       } catch {
-        let parts = parts.map(EventShutdownReport.Counting.init)
+        let parts = countings
         for part in parts { part.part.cancel() }
         tell(EventShutdownReport(parts: parts.map { $0.result(wasDrained: false) }, wasCancelled: true))
         throw error
       }
-      let parts = parts.map(EventShutdownReport.Counting.init)
+      let parts = countings
       // Each on the clock of its own central, and all from the same moment.
       let deadlines = parts.map { $0.part.deadline(after: limit) }
       var results: [EventShutdownReport.Part] = []
@@ -70,6 +78,11 @@
       }
       tell(EventShutdownReport(parts: results, wasCancelled: Task.isCancelled))
       try Task.checkCancellation()
+    }
+
+    /// The parts with what they have counted so far.
+    private var countings: [EventShutdownReport.Counting] {
+      zip(parts, (parts as [any EventReceiver]).distinctNames).map(EventShutdownReport.Counting.init)
     }
 
     private func tell(_ result: EventShutdownReport) {

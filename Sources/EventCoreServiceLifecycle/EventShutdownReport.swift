@@ -8,7 +8,8 @@
   public struct EventShutdownReport: Sendable, Equatable, CustomStringConvertible {
     /// One part of the service.
     public struct Part: Sendable, Equatable {
-      /// What it is called: the name that it was given, or its type (`EventReceiver.receiverName`).
+      /// What it is called: the name that it was given, or its type (`EventReceiver.receiverName`). Of several with one
+      /// name the second is `Name-2`, and so on.
       public let name: String
       /// What the drain of the part returned: whether everything that waited was handled, in time. It may be false
       /// although nothing was left, if a part before it has used up the limit.
@@ -36,16 +37,19 @@
       let parts = parts.map {
         "\($0.name) \($0.wasDrained ? "was drained" : "was ended"), \($0.handled) handled, \($0.left) left"
       }
-      return "\(wasCancelled ? "Cancelled" : "Shut down"): \(parts.joined(separator: "; "))."
+      let all = parts.isEmpty ? "there was nothing to end" : parts.joined(separator: "; ")
+      return "\(wasCancelled ? "Cancelled" : "Shut down"): \(all)."
     }
 
     /// A part with its counts at the beginning of the shutdown.
     struct Counting {
       let part: any EventServicePart
+      private let name: String
       private let before: EventThreadStatistics
 
-      init(_ part: any EventServicePart) {
+      init(_ part: any EventServicePart, _ name: String) {
         self.part = part
+        self.name = name
         before = part.receiverStatistics
       }
 
@@ -61,7 +65,7 @@
           waiting = part.waitingEventCount
         }
         return Part(
-          name: part.receiverName, wasDrained: wasDrained,
+          name: name, wasDrained: wasDrained,
           handled: Self.more(now.delivered, before.delivered) + Self.more(now.skipped, before.skipped),
           left: Self.more(now.cancelled, before.cancelled) + UInt64(max(0, waiting)))
       }

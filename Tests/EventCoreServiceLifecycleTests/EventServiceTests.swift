@@ -205,6 +205,17 @@
       #expect(sums.entries == [1, 3, 6])
       #expect(await run(EventService { reports.append($0) }) { trigger, _ in trigger.triggerGracefulShutdown() } == nil)
       #expect(reports.entries.map(\.isComplete) == [true, true])
+      #expect(reports.entries.last?.description == "Shut down: there was nothing to end.")
+    }
+
+    @Test("the parts of an array are ended in its order, and those of one name are told apart", arguments: cores)
+    func array(core: EventCentral.Core) async {
+      let world = EventCentral(core: core)
+      let reports = Log<EventShutdownReport>()
+      let parts: [any EventServicePart] = (0..<3).map { _ in Clerk(on: world) }
+      let service = EventService(parts) { reports.append($0) }
+      #expect(await run(service) { trigger, _ in trigger.triggerGracefulShutdown() } == nil)
+      #expect(reports.entries.first?.parts.map(\.name) == ["Clerk", "Clerk-2", "Clerk-3"])
     }
   }
 #endif
