@@ -108,6 +108,36 @@ public struct EventHistogram: Sendable, Equatable, Codable, CustomStringConverti
     if count > 0 { note(smallest, largest, Double(sum)) }
   }
 
+  /// Reads one that was written before.
+  ///
+  /// - Throws: `DecodingError` if it is none: it may come from another process.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    smallest = try values.decode(UInt64.self, forKey: .smallest)
+    largest = try values.decode(UInt64.self, forKey: .largest)
+    sum = try values.decode(Double.self, forKey: .sum)
+    buckets = try values.decode([Bucket].self, forKey: .buckets)
+    count = try values.decode(UInt64.self, forKey: .count)
+    var (total, last) = (0 as UInt64, -1)
+    for bucket in buckets {
+      let (next, isTooMuch) = total.addingReportingOverflow(bucket.count)
+      guard bucket.index > last, bucket.index < HistogramLayout.count, !isTooMuch else {
+        throw DecodingError.dataCorruptedError(
+          forKey: .buckets, in: values,
+          debugDescription: """
+            The buckets of an EventHistogram have growing indices below \(HistogramLayout.count), and bucket \
+            \(bucket.index) with a count of \(bucket.count) comes behind \(last).
+            """)
+      }
+      (total, last) = (next, bucket.index)
+    }
+    guard total == count else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .count, in: values,
+        debugDescription: "An EventHistogram counts what its buckets have, \(total), and this one says \(count).")
+    }
+  }
+
   private mutating func add(_ more: UInt64, at index: Int) {
     count += more
     // A binary search: the buckets are sorted by index.

@@ -2,6 +2,7 @@
 // Copyright the EventCore authors
 
 import EventCoreTestSupport
+import Foundation
 import Testing
 
 @testable import EventCore
@@ -70,6 +71,25 @@ struct EventHistogramTests {
     }
     #expect(one + other == all)
     #expect(other + one == all)
+  }
+
+  @Test("what another process wrote is read, and refused if it is no histogram")
+  func decoding() throws {
+    var histogram = EventHistogram()
+    for value in [0, 63, 64, 1_000_000] { histogram.record(.nanoseconds(value)) }
+    histogram.record(.seconds(Int64.max / 1_000_000_000))
+    let data = try JSONEncoder().encode(histogram)
+    #expect(try JSONDecoder().decode(EventHistogram.self, from: data) == histogram)
+    for (buckets, count) in [
+      (#"{"index":-1,"count":1}"#, 1), (#"{"index":1920,"count":1}"#, 1), (#"{"index":3,"count":2}"#, 1),
+      (#"{"index":3,"count":1},{"index":3,"count":1}"#, 2), (#"{"index":4,"count":1},{"index":3,"count":1}"#, 2),
+      (#"{"index":3,"count":18446744073709551615},{"index":4,"count":2}"#, 1),
+    ] {
+      let text = #"{"smallest":3,"largest":4,"sum":7,"buckets":[\#(buckets)],"count":\#(count)}"#
+      #expect(throws: DecodingError.self, "\(text)") {
+        try JSONDecoder().decode(EventHistogram.self, from: Data(text.utf8))
+      }
+    }
   }
 
   @Test("D12: a percentile that is none traps")
