@@ -8,8 +8,8 @@ import Synchronization
 /// Shows the statistics of a central to other processes of the same user on this machine, by a socket in the file
 /// system, which is that user's alone (mode 0600). While nobody is connected the central is not observed.
 ///
-/// Released, it lets nobody else in, and ends those that are connected with their next frame. A client that reads
-/// nothing for five seconds is ended.
+/// Released, it lets nobody else in, and ends those that are connected with their next frame. A client whose socket
+/// takes nothing for five seconds is ended.
 public final class StatisticsServer: Sendable {
   private let central: EventCentral
   private let path: String
@@ -43,12 +43,18 @@ public final class StatisticsServer: Sendable {
   /// - Parameters:
   ///   - central: What to show.
   ///   - path: Where the socket is to be. A socket that is there already is replaced.
-  ///   - interval: The time between two frames.
-  ///   - slowerThan: Handlers that take so long are told.
+  ///   - interval: The time between two frames, more than nothing.
+  ///   - slowerThan: Handlers that take so long, more than no time, are told.
   public init(
     _ central: EventCentral, at path: String, every interval: Duration = .seconds(1),
     slowerThan: Duration = .milliseconds(5)
   ) throws {
+    precondition(
+      interval > .zero && slowerThan > .zero,
+      """
+      A StatisticsServer sends a frame after a time that is greater than 0, and tells handlers that take more than no \
+      time; these are \(interval) and \(slowerThan): pass positive durations.
+      """)
     let address = try SocketAddress(path)
     let listening = socket(AF_UNIX, streamSocket, 0)
     guard listening >= 0 else { throw SocketError(call: "socket", path: path, code: errno) }
@@ -147,7 +153,19 @@ public final class StatisticsServer: Sendable {
       guard let frame, var line = try? encoder.encode(frame) else { return }
       line.append(UInt8(ascii: "\n"))
       guard write(line, to: client) else { return }
-      Thread.sleep(forTimeInterval: interval / .seconds(1))
+      guard !hasGone(client, within: interval) else { return }
+    }
+  }
+
+  /// Waits for a time, or until the other side goes.
+  private static func hasGone(_ client: Int32, within time: Duration) -> Bool {
+    let end = ContinuousClock.now + time
+    while true {
+      let left = (end - .now) / .milliseconds(1)
+      guard left > 0 else { return false }
+      // Of no events: what is told in any case is that nobody is there any more.
+      var file = pollfd(fd: client, events: 0, revents: 0)
+      if poll(&file, 1, Int32(min(left.rounded(.up), 1e9))) > 0 { return true }
     }
   }
 
