@@ -36,8 +36,9 @@ public final class EventRecorder: Sendable {
   /// The recorder's own; nil in a pump.
   private let thread: EventThread?
   private let handles: [any EventListenerHandling]
-  /// What did not get from the place to its callbacks.
-  private let missed: @Sendable () -> Int
+  /// What did not get from the place to its callbacks since the recorder was made.
+  private let missed: @Sendable () -> MissedEvents
+  private let lostBefore: UInt64
 
   /// Begins to record on a thread of the recorder's own.
   ///
@@ -82,11 +83,8 @@ public final class EventRecorder: Sendable {
     let place = makePlace()
     self.writer = writer
     thread = place as? EventThread
-    let (missed, before) = (place.missedCount, place.missedCount().lost)
-    self.missed = {
-      let now = missed()
-      return now.waiting + Int(now.lost - before)
-    }
+    missed = place.missed
+    lostBefore = missed().lost
     handles = types.enumerated().map { Self.register($1, $0, writer, place) }
     writer.place = handles[0]
     // What else waits in a pump may come after the last event that is recorded.
@@ -109,7 +107,8 @@ public final class EventRecorder: Sendable {
     writer.leave()
   }
 
-  /// What has become of the events so far. Those that wait are not counted yet.
+  /// What has become of the events so far. Those that wait are not counted yet. It waits while the system writes; of a
+  /// pipe that is full, until somebody reads from it.
   public var counts: Counts { writer.counts }
 
   /// Hands to the system what was recorded so far.
@@ -118,13 +117,13 @@ public final class EventRecorder: Sendable {
   /// Ends the recording: records what was dispatched before, and completes the file.
   ///
   /// A recorder in a pump does not run the pump: call it when a run has left nothing, and before the pump is cancelled.
-  /// If events wait, or were lost in the pump, it throws.
+  /// If events wait, or were lost in the pump, or if the pump has ended, it throws.
   ///
   /// - Returns: What has become of the events. A second call returns or throws the same.
   /// - Throws: If an event is missing in the file, or may be: what a pump has lost since the recorder was made counts,
   ///   of whatever type and age. ``counts`` has the numbers.
   ///
-  /// **Threads**: any; in a pump those of the loop, outside of its callbacks.
+  /// **Threads**: any; in a pump those of the loop, outside of its callbacks: inside it traps.
   @available(*, noasync, message: "It blocks its thread: write await finish() in an async function.")
   @discardableResult
   public func finish() throws(EventRecordingError) -> Counts {
@@ -149,7 +148,18 @@ public final class EventRecorder: Sendable {
   }
 
   private func end() throws(EventRecordingError) -> Counts {
+    guard thread == nil else {
+      for handle in handles { handle.remove() }
+      return try writer.end()
+    }
+    require(
+      !missed().isInside,
+      """
+      EventRecorder.finish() completes the file with what a run of its pump has handled, and was called inside a callback \
+      of that pump, whose event the recorder may not have yet: return from the callback, and call it after the run.
+      """)
     for handle in handles { handle.remove() }
-    return try writer.end(left: thread == nil ? missed() : 0)
+    let missed = missed()
+    return try writer.end(left: missed.waiting + Int(missed.lost - lostBefore), isTooLate: missed.isOver)
   }
 }

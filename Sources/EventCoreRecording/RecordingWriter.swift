@@ -20,6 +20,8 @@ final class RecordingWriter: Sendable {
     /// Tells how many events wait. It refers to the writer in turn, by the handlers, until these end.
     var place: (any EventListenerHandling)?
     var hasEnded = false
+    /// Whether the place had ended before, so that nobody knows what was dispatched since.
+    var isTooLate = false
   }
   private let state: Guarded<State>
 
@@ -87,7 +89,7 @@ final class RecordingWriter: Sendable {
       case .failure(let error):
         state.frames.add(record, nil)
         state.counts.unencodable += 1
-        state.encodingError = state.encodingError ?? "\(Event.self): \(error)"
+        state.encodingError = state.encodingError ?? "\(Event.self): \(brief(error))"
       }
       if isLast || state.frames.bytes.count >= Self.bufferSize { Self.flush(&state) }
     }
@@ -106,7 +108,7 @@ final class RecordingWriter: Sendable {
   private static func flush(_ state: inout State) {
     if state.fileError == nil {
       do {
-        try state.file.write(contentsOf: state.frames.bytes)
+        try withoutPipeSignal { try state.file.write(contentsOf: state.frames.bytes) }
       } catch {
         state.fileError = "\(error)"
         state.counts.recorded -= state.buffered
@@ -131,10 +133,10 @@ final class RecordingWriter: Sendable {
   private static func unlock(_ state: State) { _ = flock(state.file.fileDescriptor, LOCK_UN) }
 
   /// Ends the recording once, after the handlers have ended. Throws if an event is missing.
-  func end(left: Int) throws(EventRecordingError) -> EventRecorder.Counts {
+  func end(left: Int = 0, isTooLate: Bool = false) throws(EventRecordingError) -> EventRecorder.Counts {
     let (counts, error) = state.withLock { state in
       if !state.hasEnded {
-        (state.hasEnded, state.place, state.counts.left) = (true, nil, left)
+        (state.hasEnded, state.place, state.counts.left, state.isTooLate) = (true, nil, left, isTooLate)
         state.frames.end(left: left)
         Self.flush(&state)
         Self.unlock(state)
@@ -157,9 +159,17 @@ final class RecordingWriter: Sendable {
         \(counts.left) waited in the pump, or were lost there, of any type: give it room for them, run it until nothing \
         waits, then call finish(), and cancel() after that.
         """,
+      state.isTooLate ? "Its pump had ended, and nobody knows what was dispatched since: call finish() before cancel()." : nil,
     ].compactMap { $0 }
     guard !parts.isEmpty else { return nil }
     let text = "A recording has all events of its types. This one has \(counts.recorded). "
     return EventRecordingError(.incomplete, text + parts.joined(separator: " "))
   }
+}
+
+/// An error in a line: an encoder's says where, and not the whole event.
+private func brief(_ error: any Error) -> String {
+  guard case EncodingError.invalidValue(_, let context) = error else { return "\(error)" }
+  let path = context.codingPath.suffix(8).map(\.stringValue).joined(separator: ".")
+  return path.isEmpty ? context.debugDescription : "\(path): \(context.debugDescription)"
 }

@@ -32,6 +32,20 @@ struct EndingTests {
     }
   }
 
+  @Test("D12: a pipe that nobody reads ends the writing, and not the process", arguments: cores)
+  func brokenPipe(core: EventCentral.Core) throws {
+    try withFile { file in
+      #expect(mkfifo(file.path, 0o600) == 0)
+      let reader: Int32 = open(file.path, O_RDONLY | O_NONBLOCK)
+      let central = EventCentral(core: core)
+      let recorder = try EventRecorder(central, of: [Mark.self], to: file)
+      close(reader)
+      for number in 0..<10 { Mark(number).queue(on: central) }
+      let error = #expect(throws: EventRecordingError.self) { try finish(recorder) }
+      #expect(error?.description.contains("10 could not be written") == true, "\(error?.description ?? "")")
+    }
+  }
+
   #if os(Linux)
     @Test("A disk that is full ends the writing; every event is counted, and the end throws", arguments: cores)
     func fullDisk(core: EventCentral.Core) throws {
@@ -238,6 +252,56 @@ struct EndingTests {
     }
   }
 
+  @Test("D12: the end of a recorder whose pump has ended throws, since nobody knows what came after", arguments: cores)
+  func endedPump(core: EventCentral.Core) throws {
+    try withFile { file in
+      let central = EventCentral(core: core)
+      let pump = EventPump(on: central)
+      let recorder = try EventRecorder(on: pump, of: [Mark.self], to: file)
+      Mark(0).queue(on: central)
+      pump.run()
+      pump.cancel()
+      Mark(1).queue(on: central)
+      let error = #expect(throws: EventRecordingError.self) { try finish(recorder) }
+      #expect(error?.reason == .incomplete && error?.description.contains("Its pump had ended") == true)
+      #expect((recorder.counts.recorded, recorder.counts.left) == (1, 0))
+    }
+  }
+
+  @Test("D12: the end of a recorder inside a callback of its pump traps")
+  func insidePump() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let central = EventCentral()
+      let pump = EventPump(on: central)
+      let late = Late()
+      pump.addEventCallback { (_: Mark) in _ = try? late.recorder.map { try finish($0) } }
+      late.recorder = try EventRecorder(on: pump, of: [Mark.self], to: URL(fileURLWithPath: "/dev/null"))
+      Mark(0).queue(on: central)
+      pump.run()
+    }
+    expectMessage(result, "was called inside a callback of that pump, whose event the recorder may not have yet")
+  }
+
+  @Test("an error of an encoder is told by its place and its reason, without the event", arguments: cores)
+  func briefErrors(core: EventCentral.Core) throws {
+    struct Limit: RecordableEvent {
+      var deep = Deep()
+      struct Deep: Codable {
+        func encode(to encoder: any Encoder) throws {
+          throw EncodingError.invalidValue(
+            self, EncodingError.Context(codingPath: encoder.codingPath, debugDescription: "It is too deep."))
+        }
+      }
+    }
+    try withFile { file in
+      let central = EventCentral(core: core)
+      let recorder = try EventRecorder(central, of: [Limit.self], to: file)
+      Limit().queue(on: central)
+      let error = #expect(throws: EventRecordingError.self) { try finish(recorder) }
+      #expect(error?.description.contains("(The first: Limit: deep: It is too deep.)") == true, "\(error?.description ?? "")")
+    }
+  }
+
   @Test("D9: a recorder in a pump ends with its last reference, and its writer with it", arguments: cores)
   func releasedInPump(core: EventCentral.Core) throws {
     try withFile { file in
@@ -257,4 +321,9 @@ struct EndingTests {
       #expect(writer == nil)
     }
   }
+}
+
+/// Holds the recorder that a callback ends which was registered before.
+private final class Late {
+  var recorder: EventRecorder?
 }

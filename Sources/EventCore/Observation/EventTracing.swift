@@ -44,11 +44,13 @@ public final class EventTracing: Sendable {
   }
 
   /// A file that could not be written.
-  public struct FileError: Error, Equatable {
+  public struct FileError: Error, Equatable, CustomStringConvertible {
     /// The file.
     public let path: String
     /// The error's number of the system (`errno`).
     public let code: Int32
+    /// The file, and what the system says.
+    public var description: String { "The trace could not be written to \(path): \(String(cString: strerror(code)))." }
   }
 
   /// Ends the trace, and writes it as JSON, in the format of Chrome's trace events, which Perfetto opens.
@@ -77,10 +79,13 @@ public final class EventTracing: Sendable {
       throw FileError(path: path, code: code)
     }
     var code: Int32 = 0
-    let summary = finish { part in
-      if code == 0, fputs(part, file) < 0 { code = errno }
+    let summary = withoutPipeSignal {
+      let summary = finish { part in
+        if code == 0, fputs(part, file) < 0 { code = errno }
+      }
+      if fclose(file) != 0, code == 0 { code = errno }
+      return summary
     }
-    if fclose(file) != 0, code == 0 { code = errno }
     guard code == 0 else { throw FileError(path: path, code: code) }
     return summary
   }

@@ -16,9 +16,19 @@ package protocol LaneCallbackPlace {
   /// pump does; elsewhere a callback can see that nothing waits of its own.
   func whenDry(_ work: @escaping @Sendable () -> Bool)
 
-  /// Returns how many events callbacks of the place have not got, of any type: those that wait, and those that were
-  /// refused, dropped, or freed with the place. Any thread.
-  var missedCount: @Sendable () -> (waiting: Int, lost: UInt64) { get }
+  /// Returns what callbacks of the place have not got. Any thread.
+  var missed: @Sendable () -> MissedEvents { get }
+}
+
+/// What callbacks of a place have not got, of any type.
+package struct MissedEvents: Sendable {
+  package let waiting: Int
+  /// Refused, dropped, or freed with the place.
+  package let lost: UInt64
+  /// Whether the place has ended, so that it gets no event that is dispatched.
+  package let isOver: Bool
+  /// Whether the caller is inside a callback of the place, which may be followed by others for the same event.
+  package let isInside: Bool
 }
 
 extension EventThread: LaneCallbackPlace {
@@ -28,7 +38,7 @@ extension EventThread: LaneCallbackPlace {
     consumer.addLaneCallback(callback)
   }
 
-  package var missedCount: @Sendable () -> (waiting: Int, lost: UInt64) { { [consumer] in consumer.missedCount } }
+  package var missed: @Sendable () -> MissedEvents { { [consumer] in consumer.missed } }
 }
 
 extension LaneCallbackPlace {
@@ -44,13 +54,15 @@ extension EventPump: LaneCallbackPlace {
     consumer.addLaneCallback(callback)
   }
 
-  package var missedCount: @Sendable () -> (waiting: Int, lost: UInt64) { { [consumer] in consumer.missedCount } }
+  package var missed: @Sendable () -> MissedEvents { { [consumer] in consumer.missed } }
 }
 
 extension Consumer {
-  fileprivate var missedCount: (waiting: Int, lost: UInt64) {
+  fileprivate var missed: MissedEvents {
     let reading = reading
-    return (reading.waiting, reading.refused + reading.dropped + reading.cancelled)
+    return MissedEvents(
+      waiting: reading.waiting, lost: reading.refused + reading.dropped + reading.cancelled, isOver: !isOpen,
+      isInside: pump?.isRunning == true && isCurrent)
   }
 
   fileprivate func addLaneCallback<E: Eventable>(
