@@ -80,7 +80,11 @@ final class LoopDriver: PumpDriver, TimerLoop {
       guard !pump.hasEnded else { return false }
       let timer = nextTimer()
       guard timer > now else { break }
-      guard !sleep(on: descriptor, until: min(deadline, timer)) else { return pump.isDue || timer <= now }
+      guard !sleep(on: descriptor, until: min(deadline, timer)) else {
+        // The sleep may have read the write of a job that became due.
+        if pump.isDue { signal() }
+        return pump.isDue || timer <= now
+      }
       guard !pump.isDue else { break }
       // A wake-up for nothing. The write of a job that became due now may be among what is read.
       descriptor.clear()

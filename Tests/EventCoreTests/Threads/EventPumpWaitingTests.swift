@@ -85,6 +85,36 @@ struct EventPumpWaitingTests {
     }
   }
 
+  @Test("The descriptor is readable after a wait, at whose end on the central's clock an event came", arguments: cores)
+  func afterWait(core: EventCentral.Core) async {
+    await offThePool {
+      for round in 0..<50 {
+        let clock = ManualClock()
+        let central = EventCentral(core: core, clock: clock)
+        let (begun, done) = (Gate(), Gate())
+        onThreads(2) { index in
+          guard index == 0 else {
+            begun.pass()
+            // In either order.
+            if round % 2 == 0 { Ping().queue(on: central) }
+            clock.advance(by: .seconds(1))
+            if round % 2 == 1 { Ping().queue(on: central) }
+            return done.open()
+          }
+          let pump = EventPump(on: central)
+          pump.addEventCallback { (_: Ping) in }
+          let descriptor = pump.fileDescriptor
+          let end = central.now + .seconds(1)
+          begun.open()
+          _ = pump.wait(until: end)
+          done.pass()
+          #expect(Self.isReadable(descriptor), "round \(round)")
+          #expect(pump.run().handled == 1)
+        }
+      }
+    }
+  }
+
   @Test("D10: an ended pump is not waited for, and its descriptor is readable once at most", arguments: cores)
   func ended(core: EventCentral.Core) async {
     await offThePool {
