@@ -18,10 +18,14 @@ extension EventCentral {
   /// world.advance(by: .seconds(180))   // three reminders, each at its own time
   /// ```
   ///
-  /// - Parameter duration: How far. A central that is not deterministic, or that has no `ManualClock`, traps.
+  /// - Parameter duration: How far: a negative one traps. A central that is not deterministic, or that has no
+  ///   `ManualClock`, traps, too.
   ///
   /// **Threads**: that of the central's runs; inside a handler it traps.
   public func advance(by duration: Duration) {
+    require(
+      duration >= .zero,
+      "The time of a central goes on, never back, and this advance is by \(duration): pass zero or more.")
     _ = run(for: duration, until: { false })
   }
 

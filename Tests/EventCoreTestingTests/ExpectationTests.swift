@@ -175,6 +175,14 @@ struct ExpectationTests {
     #expect(await worker.thread.drain())
   }
 
+  @Test("D12: time that goes back traps")
+  func advanceBack() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      EventCentral(deterministic: 1).advance(by: .seconds(-5))
+    }
+    expectMessage(result, "The time of a central goes on, never back, and this advance is by -5.0 seconds")
+  }
+
   @Test("an answer that comes too late is one that nobody waits for", arguments: cores)
   func lateAnswer(core: EventCentral.Core) async throws {
     let world = EventCentral(deterministic: 1, core: core)

@@ -143,8 +143,9 @@ final class SerialLoop: TimerLoop, Sendable {
       found == 0,
       found == thread
         ? """
-        A deterministic central handles one event after another, and run(limit:), drain(until:) or join() was called \
-        inside one of its handlers, where nothing else can run: return from the handler, or call cancel() to end a thread.
+        A deterministic central handles one event after another, and what runs it (run(limit:), advance(by:), next, \
+        answer(to:), drain(until:), join()) was called inside one of its handlers, where nothing else can run: return from \
+        the handler, or call cancel() to end a thread.
         """
         : """
         A deterministic central is run by one thread at a time, and another thread is running this one: give each \

@@ -131,7 +131,7 @@ public final class EventCentral: EventListenable, Sendable {
   /// ``EventListener/drain(until:)`` of its ``listener``. Event threads, pools and other listeners have drains of their own,
   /// and are not ended. After the end of ``shared`` nobody can listen there.
   ///
-  /// From the beginning no schedule is dispatched at its time; the events are freed by the end of the drain. Limits of
+  /// From the beginning no schedule is dispatched at its time; the events are freed soon after the drain. Limits of
   /// requests and of other waits go on until its end, so that an answer that is made meanwhile reaches its requester.
   ///
   /// - Parameter deadline: When to give up, on the central's clock. A task that is cancelled gives up at once.
