@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 /*
  * Sequences of calls of the C interface, with right and wrong arguments, chosen by a fuzzer. Handlers call it, too. Here:
- * mailboxes and routers. The other files: what has workers, timers and trees.
+ * mailboxes and routers. The other files: workers, timers, trees, a router beside a model, and what the process has.
  *
  * What must hold: no sanitizer finds anything; each payload that owns memory is ended exactly once, and each context;
  * what a mailbox counts adds up; and after the last release evc_shutdown() finds that nothing is left.
@@ -14,7 +14,9 @@ struct evc_router *routers[ROUTERS];
 const size_t sizes[KEYS + 1] = { 0, sizeof(void *), sizeof(void *), sizeof(void *), 8, 24, 100 };
 
 /* Payloads with memory: made, and ended. */
-static size_t made, ended;
+static size_t made;
+/* Also on the reclaimer's thread. */
+static _Atomic size_t ended;
 static struct receiver *receivers;
 static unsigned depth;
 
@@ -146,6 +148,8 @@ enum evc_status set_size(void *options, size_t least, size_t right)
 
 struct evc_router *router(unsigned index)
 {
+	/* Callers count on what they do next. */
+	have_memory();
 	if (routers[index] == NULL)
 		CHECK(evc_router_create(&routers[index]) == EVC_OK);
 	return routers[index];
@@ -178,7 +182,7 @@ static void make_mailbox(unsigned index)
 		return;
 	status = evc_mailbox_create(&options.known, &mailboxes[index].made);
 	CHECK(expected == EVC_OK ? status == EVC_OK || mailboxes[index].made == NULL
-				 : status == expected || status == EVC_INVALID_ARGUMENT);
+				 : is_status(status, expected) || status == EVC_INVALID_ARGUMENT);
 	mailboxes[index].batches = options.known.batches;
 }
 
@@ -222,7 +226,7 @@ static void make_subscription(unsigned index, unsigned key)
 		 : kind == 1 ? evc_mailbox_add_latest_subscription(mailboxes[index].made, &options.known, &subscription->made)
 			     : evc_mailbox_add_conflated_subscription(mailboxes[index].made, &options.known, &conflation,
 								      &subscription->made);
-	CHECK(status == expected);
+	CHECK(is_status(status, expected));
 	subscription->is_latest = status == EVC_OK && kind != 0;
 	if (status != EVC_OK) {
 		forget_receiver(subscription->receiver);
@@ -253,7 +257,7 @@ static void check_mailbox(unsigned index)
 
 void dispatch(struct evc_router *router, unsigned key, bool together)
 {
-	const unsigned drawn = draw(), count = drawn < 250 ? 1 + drawn % 8 : drawn - 250;
+	const unsigned drawn = draw(), count = drawn < 250 ? 1 + drawn % (drawn < 230 ? 8 : 64) : drawn - 250;
 	struct evc_dispatch dispatch;
 	struct evc_envelope *envelope;
 	struct evc_dispatch_outcome outcome;
@@ -304,7 +308,7 @@ static void dispatch_bytes(struct evc_router *router, unsigned key, unsigned way
 		}
 		break;
 	default:
-		CHECK(evc_reserve(draw() % 64) == EVC_OK);
+		CHECK(is_status(evc_reserve(draw() % 64), EVC_OK));
 		(void)evc_try_dispatch(router, key, some_lane(), bytes, sizes[key], 8, NULL);
 	}
 }
@@ -370,77 +374,6 @@ static void take(unsigned index)
 	mailboxes[index].is_busy = false;
 }
 
-/* What a function that returns a status says of an object that is NULL; and what ends one does nothing (eventcore.h). */
-static void call_with_null(void)
-{
-	const struct evc_subscription_options subscription = { .size = sizeof(subscription), .deliver = handle };
-	const struct evc_clock clock = { NULL, NULL };
-	struct evc_chain chain = EVC_CHAIN_EMPTY;
-	struct evc_subscription *made_subscription;
-	struct evc_envelope *envelope;
-	struct evc_dispatch dispatch;
-	struct evc_worker *worker;
-	struct evc_thread *thread;
-	struct evc_load load = { 0 };
-	struct evc_walk *walk;
-	const enum evc_status all[] = {
-		evc_mailbox_add_subscription(NULL, &subscription, &made_subscription),
-		evc_mailbox_add_latest_subscription(NULL, &subscription, &made_subscription),
-		evc_mailbox_post(NULL, &chain),
-		evc_mailbox_take(NULL, &envelope),
-		evc_mailbox_wait(NULL, 0),
-		evc_mailbox_run(NULL),
-		evc_mailbox_pump(NULL, 1),
-		evc_mailbox_pump_until(NULL, 1, 0, NULL),
-		evc_router_subscribe(NULL, 1, NULL, 0, false),
-		evc_router_unsubscribe(NULL, 1, NULL),
-		evc_router_set_clock(NULL, &clock),
-		evc_router_set_observer(NULL, NULL),
-		evc_dispatch_begin(NULL, 1, EVC_LANE_QUEUE_LOW, 8, 8, 1, &dispatch),
-		evc_dispatch_begin_batch(NULL, 1, EVC_LANE_QUEUE_LOW, 8, 8, 1, &dispatch),
-		evc_dispatch_bytes(NULL, 1, EVC_LANE_QUEUE_LOW, "", 0, 1, NULL),
-		evc_try_dispatch(NULL, 1, EVC_LANE_QUEUE_LOW, "", 0, 1, NULL),
-		evc_envelope_create(NULL, EVC_LANE_QUEUE_LOW, 8, 8, &envelope),
-		evc_try_envelope_create(NULL, EVC_LANE_QUEUE_LOW, 8, 8, &envelope),
-		evc_try_post(NULL, &chain),
-		evc_shared_mailbox_post(NULL, &chain),
-		evc_worker_create(NULL, NULL, &worker),
-		evc_worker_take(NULL, &envelope),
-		evc_worker_wait(NULL, 0),
-		evc_worker_run(NULL),
-		evc_worker_poll(NULL),
-		evc_thread_start(NULL, NULL, &thread),
-		evc_thread_start_worker(NULL, NULL, &thread),
-		evc_thread_join(NULL),
-		evc_balancer_add(NULL, NULL, 0, false, &load),
-		evc_balancer_remove(NULL, NULL),
-		evc_scheduler_add(NULL, 0, NULL, NULL, NULL),
-		evc_scheduler_cancel(NULL, 0),
-		evc_scheduler_join(NULL),
-		evc_node_attach(NULL, NULL, NULL),
-		evc_node_add_handler(NULL, 1, EVC_HANDLER_RAISE, NULL, NULL),
-		evc_handler_remove(NULL),
-		evc_handler_remove_and_wait(NULL),
-		evc_walk_begin(NULL, 1, EVC_WALK_RAISE, &walk),
-		evc_walk_next(NULL),
-	};
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		CHECK(all[i] == EVC_INVALID_ARGUMENT);
-	evc_mailbox_release(NULL);
-	evc_shared_mailbox_release(NULL);
-	evc_worker_destroy(NULL);
-	evc_latest_subscription_release(NULL);
-	evc_router_destroy(NULL);
-	evc_envelope_release(NULL, true);
-	evc_dispatch_abandon(NULL);
-	evc_balancer_release(NULL);
-	evc_scheduler_release(NULL);
-	(void)evc_node_end(NULL);
-	evc_handler_drop(NULL);
-	evc_walk_end(NULL);
-}
-
 /* From 3 on: what a handler may call, too (D7). It does not end the router that it was dispatched by, or the core. */
 enum { INSIDE = 3, CHOICES = 15 };
 
@@ -450,6 +383,8 @@ static void call(unsigned choice)
 	struct evc_mailbox *mailbox = mailboxes[index].made, *before;
 	struct evc_subscription *subscription = mailboxes[index].subscriptions[key].made;
 
+	if (draw() % 16 == 0)
+		lack_memory(draw());
 	switch (choice) {
 	case 0:
 		evc_router_destroy(routers[r]);
@@ -507,23 +442,31 @@ static void call(unsigned choice)
 		if (rarely())
 			call_with_null();
 	}
+	have_memory();
 }
 
 void act(void)
 {
 	if (depth >= 3 || left == 0)
 		return;
+	have_memory();
 	depth++;
 	switch (draw() % 8) {
 	case 0:
 		call_workers(WORKER_INSIDE + draw() % (WORKER_CHOICES - WORKER_INSIDE));
 		break;
 	case 1:
-		call_timers(TIMER_INSIDE + draw() % (TIMER_CHOICES - TIMER_INSIDE));
+		call_timers(draw() % TIMER_CHOICES);
 		break;
 	case 2:
 	case 3:
 		call_nodes(draw() % NODE_CHOICES);
+		break;
+	case 4:
+		call_routes(draw() % ROUTE_CHOICES);
+		break;
+	case 5:
+		call_whole(draw() % WHOLE_CHOICES, true);
 		break;
 	default:
 		call(INSIDE + draw() % (CHOICES - INSIDE));
@@ -536,8 +479,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	input = data;
 	left = size;
 	made = ended = 0;
+	begin_memory();
 	while (left > 0)
-		switch (draw() % 8) {
+		switch (draw() % 10) {
 		case 0:
 		case 1:
 			call_workers(draw() % WORKER_CHOICES);
@@ -548,9 +492,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 3:
 			call_nodes(draw() % NODE_CHOICES);
 			break;
+		case 4:
+		case 5:
+			call_routes(draw() % ROUTE_CHOICES);
+			break;
+		case 6:
+			call_whole(draw() % WHOLE_CHOICES, false);
+			break;
 		default:
 			call(draw() % CHOICES);
 		}
+	end_routes();
 	end_timers();
 	end_nodes();
 	end_workers();
@@ -560,7 +512,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		evc_router_destroy(routers[i]);
 		routers[i] = NULL;
 	}
-	CHECK(evc_shutdown() == EVC_OK);
+	end_whole();
 	CHECK(ended == made);
 	for (struct receiver *receiver; (receiver = receivers) != NULL; free(receiver)) {
 		receivers = receiver->next;

@@ -88,12 +88,34 @@ uint64_t number_of(void *context, const void *payload);
 enum evc_status set_size(void *options, size_t least, size_t right);
 
 /* The other parts. Choices from `*_INSIDE` on are those that a handler may make, too. */
-enum { WORKER_INSIDE = 3, WORKER_CHOICES = 8, TIMER_INSIDE = 1, TIMER_CHOICES = 6, NODE_CHOICES = 8 };
+enum { WORKER_INSIDE = 3, WORKER_CHOICES = 8, TIMER_CHOICES = 6, NODE_CHOICES = 12, ROUTE_CHOICES = 12,
+       WHOLE_CHOICES = 8 };
 void call_workers(unsigned choice);
 void end_workers(void);
 void call_timers(unsigned choice);
 void end_timers(void);
 void call_nodes(unsigned choice);
 void end_nodes(void);
+void call_routes(unsigned choice);
+void end_routes(void);
+void call_whole(unsigned choice, bool is_inside);
+void call_with_null(void);
+/* After all others. */
+void end_whole(void);
+void call_threads(void);
+/* Whether one was detached since the beginning, which may still be ending. */
+bool end_threads(void);
+
+/* Before all others; and when the core has ended, whether it has kept something. */
+void begin_memory(void);
+void check_memory(void);
+void end_memory(void);
+void install_allocator(void);
+/* Until have_memory(), one allocation fails, if the input has an allocator of its own; and whether it has. */
+void lack_memory(unsigned after);
+bool memory_lacked(void);
+/* As expected, or for that reason. */
+bool is_status(enum evc_status status, enum evc_status expected);
+void have_memory(void);
 
 #endif

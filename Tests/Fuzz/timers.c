@@ -5,6 +5,8 @@
 
 struct timer {
 	uint64_t id;
+	/* Only compared. */
+	const struct evc_scheduler *of;
 	struct timer *next;
 };
 
@@ -53,7 +55,7 @@ static void make(void)
 	if (expected == EVC_OK && clock.now == NULL)
 		expected = EVC_INVALID_ARGUMENT;
 	if (scheduler == NULL)
-		CHECK(evc_scheduler_create(&options.known, &scheduler) == expected);
+		CHECK(is_status(evc_scheduler_create(&options.known, &scheduler), expected));
 }
 
 static void add(void)
@@ -63,13 +65,14 @@ static void add(void)
 	struct timer *timer = calloc(1, sizeof(*timer));
 	enum evc_status status;
 
+	timer->of = scheduler;
 	timer->next = timers;
 	timers = timer;
 	pending++;
 	status = evc_scheduler_add(scheduler, deadline, ops, timer, &timer->id);
 	if (status == EVC_OK)
 		return;
-	CHECK(status == EVC_CLOSED || (status == EVC_TIMED_OUT && !ops->takes_late && deadline <= now));
+	CHECK(is_status(status, EVC_CLOSED) || (status == EVC_TIMED_OUT && !ops->takes_late && deadline <= now));
 	let_go(timer);
 }
 
@@ -85,7 +88,7 @@ static void cancel(void)
 		id = timer->id;
 	if (evc_scheduler_cancel(scheduler, id) != EVC_OK)
 		return;
-	for (timer = timers; timer != NULL && timer->id != id; timer = timer->next)
+	for (timer = timers; timer != NULL && (timer->id != id || timer->of != scheduler); timer = timer->next)
 		;
 	CHECK(timer != NULL);
 	let_go(timer);
@@ -99,20 +102,20 @@ static void end(void)
 	now = 0;
 }
 
-void call_timers(unsigned choice)
+/* Also in a timer, whose scheduler goes on until that call returns; the time goes on with it. */
+static void leave(void)
+{
+	if (draw() % 2 == 0 && scheduler != NULL)
+		evc_scheduler_close(scheduler);
+	evc_scheduler_release(scheduler);
+	scheduler = NULL;
+}
+
+static void use(unsigned choice)
 {
 	struct evc_scheduler_statistics statistics;
 	uint64_t next;
 
-	if (choice == 0) {
-		if (rarely() && !is_firing)
-			end();
-		return;
-	}
-	if (scheduler == NULL) {
-		make();
-		return;
-	}
 	switch (choice) {
 	case 1:
 	case 2:
@@ -122,12 +125,18 @@ void call_timers(unsigned choice)
 		cancel();
 		break;
 	case 4: {
-		const bool was_firing = is_firing;
+		/* A timer may end it. */
+		struct evc_scheduler *running = scheduler;
+		const bool was_firing = is_firing, keeps = draw() % 2 == 0;
 
+		if (keeps)
+			evc_scheduler_retain(running);
 		if (!was_firing)
 			now += draw();
 		is_firing = true;
-		(void)evc_scheduler_run_due(scheduler, now, draw() % 2 == 0 ? &next : NULL);
+		(void)evc_scheduler_run_due(running, now, draw() % 2 == 0 ? &next : NULL);
+		if (keeps)
+			evc_scheduler_release(running);
 		is_firing = was_firing;
 		break;
 	}
@@ -138,6 +147,24 @@ void call_timers(unsigned choice)
 		if (rarely())
 			evc_scheduler_close(scheduler);
 	}
+}
+
+void call_timers(unsigned choice)
+{
+	if (choice == 0) {
+		if (rarely() && !is_firing)
+			end();
+		else if (rarely())
+			leave();
+		return;
+	}
+	if (draw() % 16 == 0)
+		lack_memory(draw());
+	if (scheduler == NULL)
+		make();
+	else
+		use(choice);
+	have_memory();
 }
 
 void end_timers(void)

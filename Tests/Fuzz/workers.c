@@ -84,7 +84,7 @@ static void make_subscription(unsigned key)
 		 : kind == 1 ? evc_shared_mailbox_add_latest_subscription(shared, &options.known, &subscription->made)
 			     : evc_shared_mailbox_add_conflated_subscription(shared, &options.known, &conflation,
 									     &subscription->made);
-	CHECK(status == expected);
+	CHECK(is_status(status, expected));
 	subscription->is_latest = status == EVC_OK && kind != 0;
 	if (status != EVC_OK) {
 		forget_receiver(subscription->receiver);
@@ -109,8 +109,10 @@ static void make_worker(unsigned index)
 	if (shared == NULL || workers[index].made != NULL)
 		return;
 	status = evc_worker_create(shared, &options.known, &workers[index].made);
-	CHECK(expected == EVC_OK || status == expected);
+	CHECK(expected == EVC_OK || is_status(status, expected));
 	workers[index].batches = options.known.batches;
+	if (status == EVC_OK && draw() % 4 == 0)
+		evc_worker_hold(workers[index].made);
 }
 
 static void work(unsigned index)
@@ -120,6 +122,8 @@ static void work(unsigned index)
 
 	if (worker == NULL || workers[index].is_busy)
 		return;
+	if (draw() % 4 == 0)
+		evc_worker_admit(worker);
 	workers[index].is_busy = true;
 	switch (draw() % 4) {
 	case 0:
@@ -159,7 +163,7 @@ static void make_balancer(unsigned index)
 
 	if (balancers[index].made != NULL)
 		return;
-	CHECK(evc_balancer_create(&options.known, &balancers[index].made) == expected);
+	CHECK(is_status(evc_balancer_create(&options.known, &balancers[index].made), expected));
 	balancers[index].key = 0;
 }
 
@@ -168,6 +172,10 @@ static void end_balancer(unsigned index)
 	if (balancers[index].made != NULL && balancers[index].key != 0 && routers[balancers[index].router] != NULL)
 		(void)!evc_router_unsubscribe(routers[balancers[index].router], balancers[index].key,
 					      evc_balancer_subscription(balancers[index].made));
+	if (balancers[index].made != NULL) {
+		evc_balancer_retain(balancers[index].made);
+		evc_balancer_release(balancers[index].made);
+	}
 	evc_balancer_release(balancers[index].made);
 	balancers[index].made = NULL;
 }
@@ -208,8 +216,9 @@ static void use_balancer(unsigned index)
 	case 3:
 	case 4:
 		if (receiver_of(member, key)->made != NULL)
-			CHECK(evc_balancer_add(balancer, subscription->made, draw(), draw() % 2 == 0,
-					       &subscription->receiver->load) == EVC_OK);
+			CHECK(is_status(evc_balancer_add(balancer, subscription->made, draw(), draw() % 2 == 0,
+							 &subscription->receiver->load),
+					EVC_OK));
 		break;
 	default:
 		if (routers[balancers[index].router] != NULL)
@@ -224,6 +233,8 @@ void call_workers(unsigned choice)
 	struct evc_mailbox_statistics statistics;
 	uint64_t depths[EVC_LANE_COUNT];
 
+	if (draw() % 16 == 0)
+		lack_memory(draw());
 	switch (choice) {
 	case 0:
 		end_worker(index);
@@ -263,6 +274,7 @@ void call_workers(unsigned choice)
 		if (workers[index].made != NULL && rarely())
 			(draw() % 2 == 0 ? evc_mailbox_close : evc_mailbox_interrupt)(evc_worker_mailbox(workers[index].made));
 	}
+	have_memory();
 }
 
 void end_workers(void)
