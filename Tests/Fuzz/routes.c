@@ -36,6 +36,14 @@ static void observe(void *context, uint64_t key, uint32_t count, bool timed, str
 void forget_count(void)
 {
 	observed.counted = observed.tally.events;
+	memset(observed.must_tell, 0, sizeof(observed.must_tell));
+}
+
+static void forget_tallies(void)
+{
+	evc_thread_forget_tallies();
+	for (unsigned key = 1; key <= ROUTE_KEYS; key++)
+		observed.must_tell[key] = true;
 }
 
 static bool make_routes(void)
@@ -120,9 +128,8 @@ static void set_observer(void)
 	CHECK(status == (sets && observer.note == NULL ? EVC_INVALID_ARGUMENT : EVC_OK));
 	if (status == EVC_OK)
 		observed.is_set = sets;
-	/* As if the thread had not been told before. */
 	observed.counts = draw() % 2 == 0;
-	evc_thread_forget_tallies();
+	forget_tallies();
 }
 
 static void receive(unsigned at)
@@ -219,6 +226,8 @@ void call_routes(unsigned choice)
 		break;
 	case 3:
 		observed.now += draw();
+		if (draw() % 4 == 0)
+			forget_tallies();
 		CHECK(evc_thread_set_origin(observed.origin) == observed.origin);
 		(void)evc_thread_set_origin(observed.origin = draw() % 3);
 		break;
@@ -253,8 +262,19 @@ lacking:
 	have_memory();
 }
 
+/* What is left arrives, each event once (D4). */
+static void drain(unsigned at)
+{
+	(void)!evc_mailbox_pump(sinks[at].made, EVC_FOREVER);
+	for (unsigned i = 0; i < event_count; i++)
+		CHECK(!events[i].at[at].is_coming || sinks[at].is_closed || at == BOUNDED || at == LATEST);
+}
+
 void end_routes(void)
 {
+	for (unsigned at = 0; at < SINKS; at++)
+		if (sinks[at].made != NULL)
+			drain(at);
 	evc_router_destroy(routes);
 	routes = NULL;
 	for (unsigned at = 0; at < SINKS; at++) {

@@ -61,6 +61,8 @@ struct observed {
 	struct evc_tally tally;
 	/* Of which it is not told, but for those before the last forget_count(). */
 	uint64_t counted;
+	/* The next dispatch to a key: nothing is counted yet. */
+	bool must_tell[ROUTE_KEYS + 1];
 };
 
 extern struct observed observed;

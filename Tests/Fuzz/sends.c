@@ -47,8 +47,11 @@ static void expect(unsigned key, enum evc_lane lane, uint32_t of, const struct e
 		timed |= sinks[at].keys[key].is_subscribed && sinks[at].keys[key].is_timed;
 	CHECK(!observed.is_told || (observed.is_set && observed.events == of));
 	CHECK(observed.is_told || !observed.is_set || observed.counts || subscribed(key) == 0);
-	if (!observed.is_told && observed.is_set && subscribed(key) > 0)
-		observed.counted += of;
+	if (observed.is_set && subscribed(key) > 0) {
+		CHECK(observed.is_told || !observed.must_tell[key]);
+		observed.must_tell[key] = false;
+		observed.counted += observed.is_told ? 0 : of;
+	}
 	CHECK(observed.tally.events == observed.counted);
 	for (uint32_t i = 0; i < of; i++, event_count++) {
 		events[event_count].key = key;
@@ -190,11 +193,12 @@ void send_by_sink(unsigned at, unsigned key)
 	CHECK(evc_envelope_time(envelope) == 0 && evc_envelope_generation(envelope) == 0 &&
 	      !evc_envelope_is_marked(envelope) && evc_envelope_subscription(envelope) == subscription);
 	write_number(key, evc_envelope_payload(envelope), event_count);
-	events[event_count].key = key;
-	events[event_count].lane = EVC_LANE_STACK_HIGH;
-	events[event_count].is_marked = false;
-	events[event_count].time = draw();
-	events[event_count].at[at] = (struct expected){ 0, true };
+	events[event_count] = (struct event){
+		.key = key,
+		.lane = EVC_LANE_STACK_HIGH,
+		.time = draw(),
+	};
+	events[event_count].at[at].is_coming = true;
 	evc_envelope_set_time(envelope, events[event_count++].time);
 	evc_chain_append(&chain, envelope);
 	CHECK(sink->takes_batches == (at == BATCHED));
