@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 # As the other checks, so that nothing is compiled anew.
 . scripts/traits.sh
-swift build "${all_traits[@]}" --target EventCore >/dev/null
+swift build "${all_traits[@]}" --target EventDrivenSwift >/dev/null
 modules=$(swift build "${all_traits[@]}" --show-bin-path)
 flags=(-swift-version 6 -parse-as-library -I "$modules/Modules" -I include
   -Xcc "-fmodule-map-file=$modules/CSwiftRuntime.build/module.modulemap")

@@ -2,10 +2,11 @@
 // Copyright the EventCore authors
 
 // flags: -default-isolation MainActor
-import EventCore
+import Dispatch
+import EventDrivenSwift
 
 // The README's first example, in a module whose code is the MainActor's by default, its form for a class, events of
-// coordinators, and a tree: nothing is refused.
+// coordinators, a tree, and an event thread with the wrappers of EventDrivenSwift: nothing is refused.
 
 struct TemperatureEvent: Eventable {
   var temperatureInCelsius: Float
@@ -70,4 +71,15 @@ final class TemperatureLabel {
   }
 
   func onTemperature(_ event: TemperatureEvent) { text = "\(event.temperatureInCelsius) °C" }
+}
+
+nonisolated class Thermometer: EventThread, @unchecked Sendable {
+  // The wrappers' own state is locked, or constant. Without the word the two do not compile, whatever the warning says.
+  // expected-warning@+1 {{'nonisolated(unsafe)' has no effect}}
+  @ThreadSafeSemaphore nonisolated(unsafe) var celsius: Float = 0
+  // expected-warning@+1 {{'nonisolated(unsafe)' has no effect}}
+  @EventMethod<Thermometer, TemperatureEvent> nonisolated(unsafe) private var onTemperature = {
+    (self, event: TemperatureEvent, priority: EventPriority, time: DispatchTime) in
+    self.celsius = event.temperatureInCelsius
+  }
 }

@@ -38,8 +38,8 @@ public struct CaptureMode: OptionSet, Hashable, Sendable {
     require(
       !isDisjoint(with: .phases),
       """
-      A handler of a node is called in the phases that its mode names, and the mode \(self) names \
-      none, so that it would never be called: add .onRaise, .onPropagate or .onCapture.
+      A handler of a node is called in the phases that its mode names, and removed by one of them, and the mode \
+      \(self) names none: add .onRaise, .onPropagate or .onCapture.
       """)
   }
 }

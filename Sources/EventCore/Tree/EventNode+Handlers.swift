@@ -173,7 +173,8 @@ extension EventNode {
 
   /// Removes the handlers of this node for a type that are called in at least one of the mode's phases.
   ///
-  /// A handler is removed for all its phases. ``CaptureMode/consumeEvent`` in `mode` is ignored.
+  /// A handler is removed for all its phases. ``CaptureMode/consumeEvent`` in `mode` is ignored; a mode without a phase
+  /// traps.
   ///
   /// - Returns: How many handlers were removed.
   ///
