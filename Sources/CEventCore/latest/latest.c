@@ -234,7 +234,7 @@ static enum evc_status accept_chain(struct evc_latest *latest, const struct evc_
 			return refuse(latest, chain->count);
 	/* Reserved, since the functions of a conflation run between the posts, and may dispatch elsewhere. */
 	if (record == NULL || !evc_spares_reserve(record, latest->sink.needs, chain->count))
-		return refuse(latest, chain->count);
+		return EVC_OUT_OF_MEMORY;
 	envelope = chain->first;
 	for (uint32_t left = chain->count; left > 0; left--, envelope = next) {
 		/* Both before P1, after which the envelope may have been handled. */
