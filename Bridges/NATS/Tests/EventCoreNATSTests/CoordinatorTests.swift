@@ -8,35 +8,12 @@ import Testing
 
 @testable import EventCoreNATS
 
-enum Incident: CoordinateEvents, RemoteEvent, Equatable {
-  static let subject = "tests.incident"
-  case smoke(Int)
-  case leak(pipe: String)
-}
-
-enum Shift: CoordinateEvents, RemoteEvent, Equatable {
-  static let subject = "tests.shift"
-  case began
-}
-
 /// Holds up the thread of the client that takes it from the network.
 private enum Parcel: CoordinateEvents, RemoteEvent, Equatable {
   static let subject = "tests.parcel"
   static let gate = DispatchSemaphore(value: 0)
   case number(Int)
   mutating func arrived(_ origin: RemoteOrigin) { Self.gate.wait() }
-}
-
-/// A coordinator that does with each event what a test says.
-private final class Desk: Coordinator {
-  private let decide: (any CoordinateEvents) -> EventInterception
-
-  init(_ decide: @escaping (any CoordinateEvents) -> EventInterception = { _ in .pass }) {
-    self.decide = decide
-    super.init()
-  }
-
-  override func intercept(_ event: any CoordinateEvents) -> EventInterception { decide(event) }
 }
 
 /// A coordinator that tells of its end.
@@ -61,69 +38,6 @@ private final class Place: @unchecked Sendable {
   init() { queue.setSpecific(key: key, value: ()) }
 
   var isCurrent: Bool { DispatchQueue.getSpecific(key: key) != nil }
-}
-
-/// The coordinators of a machine: a top, and one below it that emits.
-private actor Machine {
-  nonisolated let bridge: NATSBridge
-  nonisolated let log = Log<String>()
-  private var top: Desk!
-  private var desk: Desk? = Desk()
-
-  init(
-    _ server: ServerProcess, _ core: EventCentral.Core = .default, on world: EventCentral? = nil,
-    outbox: EventMailboxCapacity = NATSBridge.Options().outbox, inbox: Int = NATSBridge.Options().inbox,
-    _ decide: @escaping @Sendable (any CoordinateEvents) -> EventInterception = { _ in .pass }
-  ) async throws {
-    bridge = try await NATSBridge.to(server, on: world ?? EventCentral(core: core)) {
-      ($0.outbox, $0.inbox) = (outbox, inbox)
-    }
-    make(decide)
-  }
-
-  private func make(_ decide: @escaping @Sendable (any CoordinateEvents) -> EventInterception) {
-    top = Desk { [weak self] event in
-      self?.preconditionIsolated()
-      return decide(event)
-    }
-    top.start()
-    top.startChild(desk!)
-  }
-
-  @discardableResult
-  func forward(
-    to parent: String, within limit: Duration = .seconds(60),
-    carrying types: [any (CoordinateEvents & RemoteEvent).Type] = [Incident.self, Shift.self]
-  ) throws -> RemoteRegistration {
-    try bridge.forwardUnhandled(
-      of: top, to: parent, carrying: types, within: limit
-    ) { [weak self] event, answer in
-      guard let self else { return }
-      preconditionIsolated()
-      switch answer {
-      case .success(let emission): log.append("\(event) \(emission)")
-      case .failure(let error as NATSBridgeError): log.append("\(event) \(error.reason)")
-      case .failure(let error): log.append("\(event) \(error)")
-      }
-    }
-  }
-
-  @discardableResult
-  func answer(
-    as name: String, carrying types: [any (CoordinateEvents & RemoteEvent).Type] = [Incident.self, Shift.self]
-  ) async throws -> RemoteRegistration {
-    let registration = try bridge.answerUnhandled(by: desk!, as: name, carrying: types)
-    try await bridge.settle()
-    return registration
-  }
-
-  @discardableResult
-  func emit(_ events: any CoordinateEvents...) -> [EventEmission] {
-    events.map { top.childCoordinators[0].emitEvent($0) }
-  }
-
-  /// Lets go of the coordinators.
-  func leave() { (top, desk) = (nil, nil) }
 }
 
 @Suite struct CoordinatorTests {
@@ -659,16 +573,5 @@ private actor Machine {
     raw.publish("plant.tests.incident.emission", Data(#"{"smoke":{"_0":1}}"#.utf8))
     #expect(await eventually { plant.bridge.counts.dispatched == 1 })
     plant.bridge.close()
-  }
-}
-
-extension Machine {
-  /// Adds an interceptor to the desk that is asked first.
-  fileprivate func interceptBelow(
-    _ body: @escaping @Sendable (_ event: Incident, _ emit: (any CoordinateEvents) -> Void) -> EventInterception
-  ) {
-    desk?.intercept(Incident.self) { [unowned desk = desk!] event in
-      body(event) { desk.emitEvent($0) }
-    }
   }
 }

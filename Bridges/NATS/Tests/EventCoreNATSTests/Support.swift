@@ -112,12 +112,18 @@ extension NATSBridge {
   static func to(
     _ server: ServerProcess, on central: EventCentral, _ change: (inout Options) -> Void = { _ in }
   ) async throws -> NATSBridge {
+    try await to(server.url, on: central, change)
+  }
+
+  static func to(
+    _ url: String, on central: EventCentral, _ change: (inout Options) -> Void = { _ in }
+  ) async throws -> NATSBridge {
     var options = Options()
     // Not the two seconds of the default: the machine may have other work.
     options.connectTimeout = .seconds(60)
     options.reconnecting = Reconnecting(first: .milliseconds(5), longest: .milliseconds(50))
     change(&options)
-    return try await NATSBridge(.url(server.url), on: central, options: options)
+    return try await NATSBridge(.url(url), on: central, options: options)
   }
   /// What the client was given of all kinds.
   var messagesOut: UInt64 {
