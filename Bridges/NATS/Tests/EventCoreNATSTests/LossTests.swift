@@ -13,8 +13,27 @@ struct Order: DurableEvent, Equatable {
   var delivery: NATSDelivery?
 }
 
-/// Each cell of the table in BeyondOneMachine.md: what may be lost or doubled in which mode.
+/// The cells of the table in BeyondOneMachine.md: what may be lost or doubled in which mode. `LossTable` says which
+/// test holds which.
 @Suite struct LossTests {
+  /// Bridges that log what they get: one, or two of a group.
+  func receivers(_ url: String, _ group: String?, _ log: Log<Int>) async throws -> [NATSBridge] {
+    var bridges: [NATSBridge] = []
+    for _ in 0..<(group == nil ? 1 : 2) {
+      let world = EventCentral()
+      Reading.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: world)
+      let bridge = try await NATSBridge.to(url, on: world)
+      if let group {
+        try bridge.subscribe(Reading.self, group: group)
+      } else {
+        try bridge.subscribe(Reading.self)
+      }
+      try await bridge.settle()
+      bridges.append(bridge)
+    }
+    return bridges
+  }
+
   // MARK: The server is away when an event is dispatched
 
   @Test("server away, outbox not full: nothing is lost or doubled", arguments: cores)

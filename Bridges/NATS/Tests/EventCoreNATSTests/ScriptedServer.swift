@@ -12,19 +12,8 @@ final class ScriptedServer: Sendable {
 
   /// - Parameter answer: Gets each line of the client and returns what to send for it, before the `PONG` of a `PING`.
   init(_ answer: @escaping @Sendable (_ line: String) -> String?) throws {
-    // SOCK_STREAM, which is of another type on each system.
-    let listener = socket(AF_INET, .init(1), 0)
-    var address = sockaddr_in()
-    address.sin_family = .init(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isReady = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(listener, $0, length) == 0 && listen(listener, 1) == 0 && getsockname(listener, $0, &length) == 0
-      }
-    }
-    guard isReady else { throw CocoaError(.executableNotLoadable) }
-    url = "nats://127.0.0.1:\(UInt16(bigEndian: address.sin_port))"
+    let (listener, port) = try Loopback.listen()
+    url = "nats://127.0.0.1:\(port)"
     self.listener = listener
     Thread.detachNewThread { Self.serve(listener, answer) }
   }
