@@ -19,8 +19,9 @@ extension NATSBridge {
     public init() {}
   }
 
-  /// Makes a stream, in files of the server's, that keeps the events of some types. One that is there under that name
-  /// stays as it is, since others may use it, and has to keep them already.
+  /// Makes a stream, in files of the server's, that keeps the events of some types, without limits. One that is there
+  /// under that name stays as it is, since others may use it, and has to keep them already; limits that it has may have
+  /// it forget events that nobody got yet (<doc:BeyondOneMachine>).
   ///
   /// - Parameters:
   ///   - name: 1 to 255 bytes without whitespace, control characters, `.`, `*`, `>`, `/` and `\`.

@@ -33,7 +33,7 @@ public final class NATSBridge: Sendable {
     /// `.block`, a dispatch waits for the network.
     public var outbox = EventMailboxCapacity.bounded(65_536, whenFull: .refuse)
     /// How many messages of a subscription may wait to be dispatched, and 1,024 times as many bytes, up to 2,000,000;
-    /// the client drops more (``Counts/overrun``).
+    /// the client drops more (``Counts/overrun``). Of a stream at least ``DurableOptions/inFlight`` may wait.
     public var inbox = 65_536
     /// The longest message to take, in bytes, or event of a batch; longer ones are counted as ``Counts/tooLong``. A
     /// longer reply is a failure (``NATSBridgeError/Reason/answerFailed``).

@@ -57,7 +57,7 @@ import Testing
     }
     let server = try ServerProcess(["--jetstream"])
     let (here, there) = (EventCentral(), EventCentral())
-    try RawClient(server).makeStream("NOTES", of: Note.subject, longest: 400)
+    try RawClient(server).makeStream("NOTES", of: Note.subject) { $0.MaxMsgSize = 400 }
     let sender = try await NATSBridge.to(server, on: here)
     let receiver = try await NATSBridge.to(server, on: there)
     let log = Log<String>()

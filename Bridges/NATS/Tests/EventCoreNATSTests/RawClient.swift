@@ -9,11 +9,12 @@ final class RawClient: @unchecked Sendable {
   private var connection: OpaquePointer?
   private var subscription: OpaquePointer?
 
-  init(_ server: ServerProcess) throws {
+  init(_ server: ServerProcess, user: String? = nil, password: String? = nil) throws {
     var options: OpaquePointer?
     natsOptions_Create(&options)
     defer { natsOptions_Destroy(options) }
     natsOptions_SetURL(options, server.url)
+    natsOptions_SetUserInfo(options, user, password)
     natsOptions_SetTimeout(options, 60_000)
     guard natsConnection_Connect(&connection, options) == NATS_OK else { throw CocoaError(.executableNotLoadable) }
   }
@@ -56,8 +57,7 @@ final class RawClient: @unchecked Sendable {
     guard let streams, body(streams) == NATS_OK else { throw CocoaError(.featureUnsupported) }
   }
 
-  /// - Parameter longest: The most bytes that a message may have, with its header; -1 is for any number.
-  func makeStream(_ name: String, of pattern: String, longest: Int32 = -1) throws {
+  func makeStream(_ name: String, of pattern: String, _ change: (inout jsStreamConfig) -> Void = { _ in }) throws {
     try withStreams { streams in
       var configuration = jsStreamConfig()
       jsStreamConfig_Init(&configuration)
@@ -67,7 +67,7 @@ final class RawClient: @unchecked Sendable {
       return name.withCString { name in
         subjects.withUnsafeMutableBufferPointer { subjects in
           (configuration.Name, configuration.Subjects, configuration.SubjectsLen) = (name, subjects.baseAddress, 1)
-          configuration.MaxMsgSize = longest
+          change(&configuration)
           return js_AddStream(nil, streams, &configuration, nil, nil)
         }
       }
@@ -85,6 +85,27 @@ final class RawClient: @unchecked Sendable {
   func subscribe(to subject: String) {
     natsConnection_SubscribeSync(&subscription, connection, subject)
     flush()
+  }
+
+  /// What a stream has, and how it goes about that.
+  func stream<Result>(_ name: String, _ read: (jsStreamInfo) -> Result) throws -> Result {
+    var result: Result?
+    try withStreams { streams in
+      var stream: UnsafeMutablePointer<jsStreamInfo>?
+      defer { jsStreamInfo_Destroy(stream) }
+      let status = js_GetStreamInfo(&stream, streams, name, nil, nil)
+      result = (stream?.pointee).map(read)
+      return status
+    }
+    return result!
+  }
+
+  /// Waits for a message, and returns its body.
+  func nextBody() -> Data? {
+    var message: OpaquePointer?
+    guard natsSubscription_NextMsg(&message, subscription, 60_000) == NATS_OK else { return nil }
+    defer { natsMsg_Destroy(message) }
+    return Data(bytes: natsMsg_GetData(message), count: Int(natsMsg_GetDataLength(message)))
   }
 
   /// Waits for a message, and returns where its reply is to go.
