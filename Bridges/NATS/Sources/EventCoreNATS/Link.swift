@@ -371,7 +371,7 @@ final class Link: @unchecked Sendable {
   /// Whether this side has ended the connection.
   var hasEnded: Bool { condition.withLock { isClosing } }
 
-  /// Ends the connection. What the client has not written yet is lost.
+  /// Ends the connection. The client (3.4.1) first writes what it was given, if the network takes it.
   func close() {
     condition.withLock {
       isClosing = true

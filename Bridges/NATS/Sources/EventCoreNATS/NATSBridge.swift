@@ -206,7 +206,8 @@ public final class NATSBridge: Sendable {
     return areHandled && hasHandledAll && isRead && !isLost && counts.unsent == unsent
   }
 
-  /// Ends the bridge at once. What waits in the outbox is lost, and so is what the client has not written yet.
+  /// Ends the bridge at once. What waits in the outbox is lost. What the client was given before it still writes, if
+  /// the network takes it; whether the server reads it is not known.
   ///
   /// It ends when its last reference goes, too.
   ///
