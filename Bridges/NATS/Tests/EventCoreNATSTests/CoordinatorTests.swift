@@ -550,7 +550,7 @@ private final class Place: @unchecked Sendable {
 
   @Test("what is no such event costs a counter")
   func malice() async throws {
-    let server = try ServerProcess()
+    let server = try ServerProcess(configuration: "max_payload: 4194304")
     let plant = try await Machine(server) { _ in .handled }
     try await plant.answer(as: "plant")
     let raw = try RawClient(server)
@@ -561,14 +561,17 @@ private final class Place: @unchecked Sendable {
     let answers = Log<String>()
     let requests = PendingRequests(within: .seconds(60), hall.options)
     _ = try hall.receive(requests.pattern, nil) { requests.takeReply($0) }
-    let number = try #require(
-      requests.begin { answer in
-        guard case .failure(let error as NATSBridgeError) = answer else { return answers.append("\(answer)") }
-        answers.append("\(error.reason)")
-      })
     try await hall.settle()
-    raw.publish("plant.tests.incident.emission", reply: requests.subject(of: number), Data("{".utf8))
-    #expect(await answers.entries(atLeast: 1) == ["answerFailed"])
+    for (index, body) in [Data("{".utf8), Data(count: plant.bridge.options.longestMessage + 1)].enumerated() {
+      let number = try #require(
+        requests.begin { answer in
+          guard case .failure(let error as NATSBridgeError) = answer else { return answers.append("\(answer)") }
+          answers.append("\(error.reason)")
+        })
+      raw.publish("plant.tests.incident.emission", reply: requests.subject(of: number), body)
+      #expect(await answers.entries(atLeast: index + 1).last == "answerFailed")
+    }
+    #expect(plant.bridge.counts.undecodable == 2 && plant.bridge.counts.tooLong == 1)
     hall.close()
     raw.publish("plant.tests.incident.emission", Data(#"{"smoke":{"_0":1}}"#.utf8))
     #expect(await eventually { plant.bridge.counts.dispatched == 1 })

@@ -10,7 +10,7 @@ import Testing
 /// Those cells of the table in BeyondOneMachine.md that say “the same”, or that something is lost, and have no test
 /// among those of their row.
 ///
-/// One file, though long: the cells of that one table.
+/// One file, though long: the cells of that one table, of which `LossTable` says which test holds which.
 @Suite struct LossCellTests {
   @discardableResult
   private func subscribe(_ bridge: NATSBridge, _ group: String?) throws -> RemoteRegistration {
@@ -289,17 +289,19 @@ import Testing
 
   @Test("what a machine of a group cannot read is lost for all, and counted there")
   func unreadable() async throws {
-    let server = try ServerProcess()
+    let server = try ServerProcess(configuration: "max_payload: 4194304")
     let log = Log<Int>()
     let workers = [try await receiver(server, "workers", log), try await receiver(server, "workers", log)]
     let raw = try RawClient(server)
     for _ in 0..<10 { raw.publish(Reading.subject, Data("{".utf8)) }
+    for _ in 0..<2 { raw.publish(Reading.subject, Data(count: NATSBridge.Options().longestMessage + 1)) }
     raw.publish(Reading.subject, Data(#"{"number": 1, "text": ""}"#.utf8))
     raw.flush()
     #expect(await eventually { workers.reduce(0) { $0 + $1.counts.undecodable } == 10 })
+    #expect(await eventually { workers.reduce(0) { $0 + $1.counts.tooLong } == 2 })
     #expect(await log.entries(atLeast: 1) == [1])
     for worker in workers { await worker.drain() }
-    #expect(workers.reduce(0) { $0 + $1.counts.received } == 11 && log.count == 1)
+    #expect(workers.reduce(0) { $0 + $1.counts.received } == 13 && log.count == 1)
   }
 
   // MARK: The sender
