@@ -40,6 +40,44 @@ struct StatisticsSocketTests {
     pump.run()
   }
 
+  @Test("a client that goes ends the observation at once, whenever the next frame would be due")
+  func leaves() throws {
+    let world = EventCentral()
+    let pump = EventPump(on: world)
+    pump.addEventCallback { (_: Tick) in }
+    let server = try StatisticsServer(world, at: path, every: .seconds(3_600))
+    var client: StatisticsClient? = try StatisticsClient(at: path)
+    #expect(try client?.next() != nil)
+    /// What is dispatched counts only then.
+    func isObserved() -> Bool {
+      let before = world.statistics.dispatched(Tick.self)
+      Tick().queue(on: world)
+      pump.run()
+      return world.statistics.dispatched(Tick.self) > before
+    }
+    #expect(isObserved())
+    client = nil
+    let limit = ContinuousClock.now + .seconds(60)
+    while isObserved(), .now < limit { sched_yield() }
+    #expect(!isObserved())
+    withExtendedLifetime(server) {}
+  }
+
+  @Test("D12: frames without a pause, and handlers that take no time, are refused before anybody looks on")
+  func wrongTimes() async {
+    for result in [
+      await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        _ = try StatisticsServer(EventCentral(), at: "/tmp/none", every: .zero)
+      },
+      await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        _ = try StatisticsServer(EventCentral(), at: "/tmp/none", slowerThan: .zero)
+      },
+    ] {
+      let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+      #expect(text.contains("A StatisticsServer sends a frame after a time that is greater than 0"), "\(text)")
+    }
+  }
+
   @Test("the socket is its user's alone")
   func mode() throws {
     let server = try StatisticsServer(EventCentral(), at: path)
