@@ -119,7 +119,7 @@ public final class EventRecorder: Sendable {
   /// A recorder in a pump does not run the pump: call it when a run has left nothing, and before the pump is cancelled.
   /// If events wait, or were lost in the pump, or if the pump has ended, it throws.
   ///
-  /// - Returns: What has become of the events. A second call returns or throws the same.
+  /// - Returns: What has become of the events. A second call returns or throws the same, outside of callbacks.
   /// - Throws: If an event is missing in the file, or may be: what a pump has lost since the recorder was made counts,
   ///   of whatever type and age. ``counts`` has the numbers.
   ///

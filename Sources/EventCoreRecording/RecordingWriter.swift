@@ -108,7 +108,7 @@ final class RecordingWriter: Sendable {
   private static func flush(_ state: inout State) {
     if state.fileError == nil {
       do {
-        try withoutPipeSignal { try state.file.write(contentsOf: state.frames.bytes) }
+        try withoutPipeSignal(of: state.file.fileDescriptor) { try state.file.write(contentsOf: state.frames.bytes) }
       } catch {
         state.fileError = "\(error)"
         state.counts.recorded -= state.buffered

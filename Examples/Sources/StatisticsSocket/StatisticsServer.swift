@@ -163,8 +163,8 @@ public final class StatisticsServer: Sendable {
     while true {
       let left = (end - .now) / .milliseconds(1)
       guard left > 0 else { return false }
-      // Of no events: what is told in any case is that nobody is there any more.
-      var file = pollfd(fd: client, events: 0, revents: 0)
+      // That nobody is there any more. Linux tells it in any case, Darwin only if it is asked for.
+      var file = pollfd(fd: client, events: Int16(POLLHUP), revents: 0)
       if poll(&file, 1, Int32(min(left.rounded(.up), 1e9))) > 0 { return true }
     }
   }

@@ -81,9 +81,11 @@ final class LoopDriver: PumpDriver, TimerLoop {
       let timer = nextTimer()
       guard timer > now else { break }
       guard !sleep(on: descriptor, until: min(deadline, timer)) else {
-        // The sleep may have read the write of a job that became due.
-        if pump.isDue { signal() }
-        return pump.isDue || timer <= now
+        // The sleep may have read the write of a job or a timer that came meanwhile.
+        let next = nextTimer()
+        let isDue = pump.isDue || next <= now
+        if isDue || next < timer { signal() }
+        return isDue
       }
       guard !pump.isDue else { break }
       // A wake-up for nothing. The write of a job that became due now may be among what is read.

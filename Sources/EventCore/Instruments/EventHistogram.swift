@@ -125,16 +125,19 @@ public struct EventHistogram: Sendable, Equatable, Codable, CustomStringConverti
         throw DecodingError.dataCorruptedError(
           forKey: .buckets, in: values,
           debugDescription: """
-            The buckets of an EventHistogram have growing indices below \(HistogramLayout.count), and bucket \
-            \(bucket.index) with a count of \(bucket.count) comes behind \(last).
+            The buckets of an EventHistogram have growing indices below \(HistogramLayout.count), and counts whose sum \
+            is a UInt64; bucket \(bucket.index) with a count of \(bucket.count) comes behind \(last).
             """)
       }
       (total, last) = (next, bucket.index)
     }
-    guard total == count else {
+    guard total == count, sum >= 0, count == 0 || smallest <= largest else {
       throw DecodingError.dataCorruptedError(
         forKey: .count, in: values,
-        debugDescription: "An EventHistogram counts what its buckets have, \(total), and this one says \(count).")
+        debugDescription: """
+          An EventHistogram counts what its buckets have, \(total), with a sum from 0 on and a smallest value that is not \
+          above the largest one; here they are \(count), \(sum), \(smallest) and \(largest).
+          """)
     }
   }
 

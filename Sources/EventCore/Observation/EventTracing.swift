@@ -79,7 +79,7 @@ public final class EventTracing: Sendable {
       throw FileError(path: path, code: code)
     }
     var code: Int32 = 0
-    let summary = withoutPipeSignal {
+    let summary = withoutPipeSignal(of: fileno(file)) {
       let summary = finish { part in
         if code == 0, fputs(part, file) < 0 { code = errno }
       }

@@ -9,29 +9,33 @@
   import Musl
 #endif
 
-/// Runs a closure in which a write to a pipe that nobody reads fails, and does not end the process by `SIGPIPE`.
+/// Runs a closure that writes to a file. If that is a pipe which nobody reads any more, the write fails, and the process
+/// does not end by `SIGPIPE`.
 ///
-/// The signal goes to the thread that writes: there it is blocked meanwhile, and taken out before it is unblocked.
+/// - Parameter file: The descriptor to which it writes.
 ///
 /// **Threads**: any.
-package func withoutPipeSignal<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
-  var (signal, before) = (sigset_t(), sigset_t())
-  sigemptyset(&signal)
-  sigaddset(&signal, SIGPIPE)
-  pthread_sigmask(SIG_BLOCK, &signal, &before)
-  let wasPending = isPipeSignalPending
-  defer {
-    if !wasPending, isPipeSignalPending {
-      var taken: Int32 = 0
-      sigwait(&signal, &taken)
+package func withoutPipeSignal<Result, Failure: Error>(
+  of file: Int32, _ body: () throws(Failure) -> Result
+) throws(Failure) -> Result {
+  #if canImport(Darwin)
+    // There the signal goes to the process, whichever thread writes.
+    _ = fcntl(file, F_SETNOSIGPIPE, 1)
+    return try body()
+  #else
+    // It goes to the thread that writes, where it is blocked meanwhile, and taken out before it is unblocked.
+    var (signal, before, pending) = (sigset_t(), sigset_t(), sigset_t())
+    sigemptyset(&signal)
+    sigaddset(&signal, SIGPIPE)
+    pthread_sigmask(SIG_BLOCK, &signal, &before)
+    sigpending(&pending)
+    let wasPending = sigismember(&pending, SIGPIPE) == 1
+    defer {
+      // Without waiting: another thread may have taken one that was the process's.
+      var none = timespec()
+      if !wasPending { while sigtimedwait(&signal, nil, &none) < 0, errno == EINTR {} }
+      pthread_sigmask(SIG_SETMASK, &before, nil)
     }
-    pthread_sigmask(SIG_SETMASK, &before, nil)
-  }
-  return try body()
-}
-
-private var isPipeSignalPending: Bool {
-  var pending = sigset_t()
-  sigpending(&pending)
-  return sigismember(&pending, SIGPIPE) == 1
+    return try body()
+  #endif
 }

@@ -62,7 +62,7 @@ extension Consumer {
     let reading = reading
     return MissedEvents(
       waiting: reading.waiting, lost: reading.refused + reading.dropped + reading.cancelled, isOver: !isOpen,
-      isInside: pump?.isRunning == true && isCurrent)
+      isInside: isCurrent)
   }
 
   fileprivate func addLaneCallback<E: Eventable>(

@@ -2,13 +2,11 @@
 // Copyright the EventCore authors
 
 import EventCore
-import Synchronization
 
 /// Those observers of a list that have one type, in order, with the results of the casts.
 ///
 /// A cast to a protocol costs more than the rest of a call, also for objects that do not conform: so each
-/// object is cast once, until the list changes. One that has a place and does not conform where the view is made is
-/// cast there as well, at its first call: the conformance may be isolated to an actor, such as the MainActor.
+/// object is cast once, until the list changes.
 ///
 /// What a notification uses is inlinable, since a call of a generic that is not specialised costs several
 /// times a call of an observer.
@@ -22,11 +20,6 @@ final class ObserverView<Observer>: @unchecked Sendable {
   /// The cast observers, which own no references: each is read only while its object is retained, and never
   /// deinitialised. See `keep`.
   @usableFromInline let observers: UnsafeMutablePointer<Observer>
-  /// Of each entry whose cast failed where the view was made, whether it failed in its place, too.
-  private let doubts: [Doubt?]
-  private final class Doubt: Sendable {
-    let isConfirmed = Atomic<Bool>(false)
-  }
   /// Whether the group had entries to sweep when the view was made.
   @usableFromInline let sawGone: Bool
 
@@ -35,25 +28,21 @@ final class ObserverView<Observer>: @unchecked Sendable {
     observers = .allocate(capacity: candidates.count)
     var entries: [ObserverEntry] = []
     var isKept: [Bool] = []
-    var doubts: [Doubt?] = []
     var sawGone = hasOthers
     for entry in candidates {
       guard let object = entry.observer else {
         sawGone = true
         continue
       }
-      let observer = object as? Observer
-      guard observer != nil || !entry.isDirect else { continue }
-      doubts.append(observer == nil ? Doubt() : nil)
-      isKept.append(observer.map { Self.isReference($0, to: object) } ?? false)
-      if let observer, isKept[entries.count] {
+      guard let observer = object as? Observer else { continue }
+      isKept.append(Self.isReference(observer, to: object))
+      if isKept[entries.count] {
         Self.keep(observer, of: object, in: observers + entries.count)
       }
       entries.append(entry)
     }
     self.entries = entries
     self.isKept = isKept
-    self.doubts = doubts
     self.sawGone = sawGone
   }
 
@@ -80,14 +69,7 @@ final class ObserverView<Observer>: @unchecked Sendable {
   /// Calls one observer in its place. False if the observer or the place has ended.
   @usableFromInline
   func callElsewhere(at index: Int, _ code: @escaping @Sendable (Observer) -> Void) -> Bool {
-    guard let doubt = doubts[index] else { return entries[index].run { _ = self.call(at: index, code) } }
-    // Relaxed: a thread that sees it late has the observer cast once more.
-    guard !doubt.isConfirmed.load(ordering: .relaxed) else { return true }
-    return entries[index].run {
-      guard let object = self.entries[index].observer else { return }
-      guard object is Observer else { return doubt.isConfirmed.store(true, ordering: .relaxed) }
-      _ = self.call(at: index, code)
-    }
+    entries[index].run { _ = self.call(at: index, code) }
   }
 
   /// Ends an observer that could not be called in its place.

@@ -92,6 +92,14 @@ struct EventHistogramTests {
     }
   }
 
+  @Test("bounds and sums that no histogram has are refused", arguments: [
+    #""smallest":900,"largest":1,"sum":7"#, #""smallest":3,"largest":3,"sum":-1e300"#,
+  ])
+  func bounds(fields: String) {
+    let text = #"{\#(fields),"buckets":[{"index":3,"count":1}],"count":1}"#
+    #expect(throws: DecodingError.self) { try JSONDecoder().decode(EventHistogram.self, from: Data(text.utf8)) }
+  }
+
   @Test("D12: a percentile that is none traps")
   func trap() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -115,6 +115,33 @@ struct EventPumpWaitingTests {
     }
   }
 
+  @Test("A schedule that came during a wait, and is due at its end, is something to run", arguments: cores)
+  func timerDuringWait(core: EventCentral.Core) async {
+    await offThePool {
+      for _ in 0..<50 {
+        let clock = ManualClock()
+        let central = EventCentral(core: core, clock: clock, timers: .pumps)
+        let (begun, done) = (Gate(), Gate())
+        onThreads(2) { index in
+          guard index == 0 else {
+            begun.pass()
+            Ping().scheduleQueue(after: .seconds(1), on: central)
+            clock.advance(by: .seconds(2))
+            return done.open()
+          }
+          let pump = EventPump(on: central)
+          pump.addEventCallback { (_: Ping) in }
+          let end = central.now + .seconds(2)
+          begun.open()
+          let isDue = pump.wait(until: end)
+          done.pass()
+          #expect(isDue)
+          #expect(pump.run().handled == 1)
+        }
+      }
+    }
+  }
+
   @Test("D10: an ended pump is not waited for, and its descriptor is readable once at most", arguments: cores)
   func ended(core: EventCentral.Core) async {
     await offThePool {

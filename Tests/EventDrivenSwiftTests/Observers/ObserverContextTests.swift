@@ -232,31 +232,6 @@ struct ObserverContextTests {
     #expect(await yieldUntil { inner.log.entries == ["0", "1", "2"] })
   }
 
-  @MainActor
-  @Test("an observer whose conformance is the MainActor's is called there, whoever notifies first")
-  func isolatedConformance() async {
-    @MainActor final class Model: @MainActor Listener {
-      var heard: [String] = []
-      func hear(_ text: String) { heard.append(text) }
-    }
-    let observed = ObservableThreadSafeClass()
-    let (model, other) = (Model(), Placed { "other" })
-    observed.addObserver(model)
-    // Conforms to nothing of the kind: it is asked in its place, and not called.
-    let stranger = Lifetime()
-    observed.addObserver(stranger)
-    onThreads(1) { _ in for number in 0..<3 { observed.say("\(number)") } }
-    #expect(model.heard.isEmpty)
-    #expect(await yieldUntil { model.heard.count == 3 })
-    observed.say("3")
-    onThreads(1) { _ in observed.addObserver(other, executeOn: .notifyingThread) }
-    onThreads(1) { _ in observed.say("4") }
-    #expect(await yieldUntil { model.heard.count == 5 })
-    #expect(model.heard == (0..<5).map(String.init))
-    #expect(await other.heard(atLeast: 1) == ["other"])
-    withExtendedLifetime(stranger) {}
-  }
-
   @Test("an observer that a task adds is called in a task of its own, in order")
   func inTask() async {
     let observed = ObservableThreadSafeClass()
