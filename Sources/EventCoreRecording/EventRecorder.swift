@@ -148,17 +148,14 @@ public final class EventRecorder: Sendable {
   }
 
   private func end() throws(EventRecordingError) -> Counts {
-    guard thread == nil else {
-      for handle in handles { handle.remove() }
-      return try writer.end()
-    }
     require(
-      !missed().isInside,
+      thread != nil || !missed().isInside,
       """
       EventRecorder.finish() completes the file with what a run of its pump has handled, and was called inside a callback \
       of that pump, whose event the recorder may not have yet: return from the callback, and call it after the run.
       """)
     for handle in handles { handle.remove() }
+    guard thread == nil else { return try writer.end() }
     let missed = missed()
     return try writer.end(left: missed.waiting + Int(missed.lost - lostBefore), isTooLate: missed.isOver)
   }

@@ -12,6 +12,8 @@ final class RecordingWriter: Sendable {
   private struct State {
     var frames: any FrameWriter
     let file: FileHandle
+    /// Whether it is a file and no pipe, whose reader may go.
+    let isRegular: Bool
     var counts = EventRecorder.Counts()
     /// How many of the recorded events are in the buffer alone.
     var buffered = 0
@@ -34,15 +36,16 @@ final class RecordingWriter: Sendable {
   ) throws(EventRecordingError) {
     let frames: any FrameWriter =
       format == .binary ? BinaryFrameWriter(start: start, types: types) : LineFrameWriter(start: start, types: types)
-    let descriptor = try Self.open(path)
-    state = Guarded(State(frames: frames, file: FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)))
+    let (descriptor, isRegular) = try Self.open(path)
+    let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    state = Guarded(State(frames: frames, file: file, isRegular: isRegular))
     flush()
   }
 
   deinit { flush() }
 
   /// Opens the file, and empties it once it is known that nobody else records to it.
-  private static func open(_ path: String) throws(EventRecordingError) -> Int32 {
+  private static func open(_ path: String) throws(EventRecordingError) -> (descriptor: Int32, isRegular: Bool) {
     let descriptor = Foundation.open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
       let found = "A recorder writes a file, and the system refused \(path): \(String(cString: strerror(errno)))."
@@ -50,7 +53,7 @@ final class RecordingWriter: Sendable {
     }
     var status = stat()
     // What is no file, such as /dev/null, several may write to.
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return descriptor }
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return (descriptor, false) }
     // A file system that knows no locks refuses for another reason, and records all the same.
     if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
       close(descriptor)
@@ -62,7 +65,7 @@ final class RecordingWriter: Sendable {
       close(descriptor)
       throw EventRecordingError(.file, "\(found) Pass another file.")
     }
-    return descriptor
+    return (descriptor, true)
   }
 
   var place: (any EventListenerHandling)? {
@@ -108,7 +111,13 @@ final class RecordingWriter: Sendable {
   private static func flush(_ state: inout State) {
     if state.fileError == nil {
       do {
-        try withoutPipeSignal(of: state.file.fileDescriptor) { try state.file.write(contentsOf: state.frames.bytes) }
+        let (file, bytes) = (state.file, state.frames.bytes)
+        if state.isRegular {
+          try file.write(contentsOf: bytes)
+        } else {
+          // Costs as much again as two writes, so not for each.
+          try withoutPipeSignal(of: file.fileDescriptor) { try file.write(contentsOf: bytes) }
+        }
       } catch {
         state.fileError = "\(error)"
         state.counts.recorded -= state.buffered

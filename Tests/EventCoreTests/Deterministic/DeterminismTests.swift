@@ -64,6 +64,7 @@ struct DeterminismTests {
       var conflationKey: Key { customer }
     }
     final class Cashier: EventThread, @unchecked Sendable {
+      // It adds no state.
       override func registerEventListeners() {
         addEventCallback { (_: Order) in }
         addEventCallback({ (_: Payment) in }, interestedIn: .latestPerKey)
