@@ -107,6 +107,16 @@
       #expect((1_000...1_001).contains(held.log.entries.count))
     }
 
+    @Test("a log looks again after the longest time that there is, without a trap in the runtime")
+    func longInterval() async throws {
+      let looked = LookedAt()
+      let events = EventLog(of: EventCentral(), looked, to: makeLogger().logger, every: .seconds(Int64.max))
+      let run = Task { try await events.run() }
+      await offThePool { looked.gate.pass() }
+      run.cancel()
+      try await run.value
+    }
+
     @Test("an answer that comes after another's is not logged, and one that comes too late is", arguments: cores)
     func answers(core: EventCentral.Core) async throws {
       let world = EventCentral(core: core)

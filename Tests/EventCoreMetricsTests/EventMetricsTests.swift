@@ -177,6 +177,17 @@
       #expect(waiting.lastValue == 0)
     }
 
+    @Test("metrics are sampled again after the longest time that there is, without a trap in the runtime")
+    func longInterval() async throws {
+      let looked = LookedAt()
+      let sampler = EventMetrics(of: looked, every: .seconds(Int64.max), factory: TestMetrics())
+      let run = Task { try await sampler.run() }
+      // As it was made, and in the run.
+      await offThePool { for _ in 0..<2 { looked.gate.pass() } }
+      run.cancel()
+      try await run.value
+    }
+
     @Test("two objects whose dimensions differ have metrics of their own, of receivers in an array", arguments: cores)
     func dimensions(core: EventCentral.Core) async throws {
       let metrics = TestMetrics()

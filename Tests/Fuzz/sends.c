@@ -91,7 +91,7 @@ static void commit(struct evc_dispatch *dispatch, uint32_t receivers, uint32_t o
 		CHECK(noted.calls == receivers && got == noted.sum.accepted + noted.sum.dropped);
 	}
 	count(&accepted_after, &refused_after);
-	/* What a latest-only or conflated subscription had no memory for counts as dropped. */
+	/* What a conflated subscription had no memory for, for its key, counts as dropped. */
 	if (!memory_lacked() && !has_refused)
 		CHECK(accepted_after - accepted == got && got + refused_after - refused <= receivers * of);
 }
