@@ -214,7 +214,7 @@ final class ConsumerPump: @unchecked Sendable {
   private func schedule() {
     // Sequentially consistent: writes, before `endIfClosing` reads (see `end`).
     state.store(.scheduled, ordering: .sequentiallyConsistent)
-    driver.schedule(self)
+    driver.goOn(self)
     endIfClosing()
   }
 

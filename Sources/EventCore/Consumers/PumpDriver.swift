@@ -8,6 +8,10 @@ protocol PumpDriver: AnyObject, Sendable {
   /// Makes the place call `pump.perform()` soon. It must neither wait nor call it itself.
   func schedule(_ pump: ConsumerPump)
 
+  /// As `schedule`, when a job or another turn of the consumer has left something: for a place in which a job that is
+  /// made at once would keep out what does not belong to it.
+  func goOn(_ pump: ConsumerPump)
+
   /// False once the actor that ran the jobs has ended.
   var canRun: Bool { get }
 
@@ -42,6 +46,7 @@ protocol PumpDriver: AnyObject, Sendable {
 }
 
 extension PumpDriver {
+  func goOn(_ pump: ConsumerPump) { schedule(pump) }
   var canRun: Bool { true }
   var lends: Bool { true }
   var endsInItsJobs: Bool { false }

@@ -57,6 +57,28 @@ final class ActorDriver: ContextDriver {
     Self.startFromAnywhere(pump, actor)
   }
 
+  /// A default actor keeps its thread of the pool for as long as it has jobs: with as many overloaded actors as there
+  /// are processors, no other task would begin. So after a batch the next job comes by the global executor, behind what
+  /// waits there. Meanwhile nothing of ours retains the actor. The other executors' order is their owners', and a pump's
+  /// runs are to find the job at once.
+  func goOn(_ pump: ConsumerPump) {
+    guard let actor = weakActor, Self.isOfThePool(actor) else { return schedule(pump) }
+    Task.detached { [self] in
+      guard let actor = weakActor else { return pump.close(whenEmpty: false) }
+      await Self.run(pump, on: actor)
+    }
+  }
+
+  private static func run(_ pump: ConsumerPump, on actor: isolated any Actor) {
+    pump.perform()
+  }
+
+  /// Whether it is a default actor.
+  private static func isOfThePool(_ actor: any Actor) -> Bool {
+    // By the ABI two words: an identity, and what implements the executor, which is nothing for default actors alone.
+    unsafeBitCast(actor.unownedExecutor, to: (UInt, UInt).self).1 == 0
+  }
+
   /// Starts a task on the actor, as one job of the actor's executor. A task that only awaits the actor
   /// would first be a job of the global executor. Detached, since it handles the events of many dispatchers: it has the
   /// task-local values and the priority of none.
