@@ -133,14 +133,23 @@ enum evc_status evc_handler_remove(struct evc_handler *handler)
 bool evc_handler_is_active(const struct evc_handler *handler)
 {
 	/* Acquire, pairs with R: the time of the removal. */
-	if (atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0)
-		return true;
+	bool is_active = atomic_load_explicit(&handler->item.state, memory_order_acquire) == 0;
+
 	/*
 	 * Until the removal is announced, a walk may still call the handler. A thread that knows of the
 	 * removal passes E on to a walk's thread. Relaxed: that one finds no older value than this.
 	 */
-	return atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) >
-	       atomic_load_explicit(&evc_tree.last_removal, memory_order_relaxed);
+	if (!is_active)
+		is_active = atomic_load_explicit(&handler->item.stamp, memory_order_relaxed) >
+			    atomic_load_explicit(&evc_tree.last_removal, memory_order_relaxed);
+#ifdef EVC_THREAD_SANITIZER
+	/*
+	 * Release, pairs with evc_handler_drop: a caller may hold its reference in a way that the sanitizer does not
+	 * understand, as Swift does, so that the drop by another thread would not seem to come after this.
+	 */
+	atomic_fetch_or_explicit(&((struct evc_handler *)handler)->item.parts, 0, memory_order_release);
+#endif
+	return is_active;
 }
 
 void evc_handler_drop(struct evc_handler *handler)
