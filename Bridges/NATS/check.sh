@@ -9,8 +9,10 @@
 # scripts/sanitize.sh thread address.
 set -euo pipefail
 cd "$(dirname "$0")"
-# With tracing, which the tests alone need.
+# With tracing, which the tests alone need. SWIFT_ARGUMENTS has more arguments for all builds.
 flags=(--traits default,Tracing -Xswiftc -warnings-as-errors)
+read -ra more <<<"${SWIFT_ARGUMENTS:-}"
+flags+=("${more[@]}")
 
 ./setup.sh
 swift build --build-tests "${flags[@]}"
@@ -37,5 +39,5 @@ fi
 DEMO_BUILD="${flags[*]}" ./demo.sh 4
 
 SANITIZE_PACKAGE=Bridges/NATS \
-  SANITIZE_ARGUMENTS="--traits default --filter Coordinator|Request|Tree|Loss|Outbox|PublishSubscribe|Spent|Header|Malice|Version --skip many|hundred|UnderKills|OfStream" \
+  SANITIZE_ARGUMENTS="--traits default --filter Coordinator|Request|Tree|Loss|Outbox|PublishSubscribe|Spent|Header|Malice|Version --skip many|hundred|UnderKills|OfStream ${more[*]}" \
   ../../scripts/sanitize.sh thread
