@@ -72,4 +72,26 @@ extension EventNode {
   public final func raiseInward<E: Eventable>(event: E) {
     _ = walkTree(event, from: self, phases: EventRaiseScope.tree.rawValue | TreePhases.inward)
   }
+
+  /// The nodes below this one down to another one, with that as the last; nil if it is neither this node nor below it.
+  /// For bridges, as above.
+  ///
+  /// **Threads**: any. The result was true at one moment during the call. **Complexity**: O(depth).
+  @_spi(Bridge)
+  public final func nodes(downTo node: EventNode) -> [EventNode]? {
+    guard node !== self else { return [] }
+    guard core == node.core else { return nil }
+    var isBelow = false
+    let (top, bottom) = (self.node, node.node)
+    let between = core.objects { trees, found in
+      var next = trees.parent(of: bottom)
+      while let one = next, one != top {
+        found(one)
+        next = trees.parent(of: one)
+      }
+      isBelow = next != nil
+    }
+    // The caller has the last one, which may be ending.
+    return isBelow ? between.reversed() + [node] : nil
+  }
 }

@@ -16,7 +16,8 @@ extension NATSBridge {
   ///
   /// An event that is raised at the node or below it goes out when it climbs past the node: under the prefix, the names
   /// of the nodes down to the one that raised it, and the event's own subject. Spaces, dots, `*`, `>` and `%` of a name
-  /// are written as in a URL, and an empty one as `%`. One that is consumed below stays here.
+  /// are written as in a URL, and an empty one as `%`. One that is consumed below stays here. One whose node has left
+  /// the mounted one while it climbed, by a handler or another thread, has no path: it is counted as ``Counts/unsent``.
   /// What comes in is raised at the node with the same names, and does not go out again; what its handlers raise does.
   /// Without such a node it is counted as ``Counts/unheard``; of several nodes with one name the first one gets it. One
   /// whose path has more than some 4,000 bytes is counted as ``Counts/tooLarge`` where it is raised. Mount no node
@@ -94,7 +95,12 @@ private struct TreeEntry: Sendable {
     let place = WeakNode(node)
     let handler = node.addHandler(.onRaise, for: E.self) { context in
       guard !context.isInward, let node = place.node else { return .continue }
-      let words = [prefix] + names(from: node, to: context.source) + [E.subject]
+      guard let below = node.nodes(downTo: context.source) else {
+        // Through the outbox as well, so that the counts add up.
+        thread.queueEvent(Posted { counters.unsent.increment() })
+        return .continue
+      }
+      let words = [prefix] + below.map(subjectWord) + [E.subject]
       let (event, time) = (context.event, central.now)
       thread.queueEvent(Posted { outlet.send(event, under: words.joined(separator: "."), .queue, .normal, time) })
       return withExtendedLifetime(life) { .continue }
@@ -130,17 +136,6 @@ func subjectWord(_ node: EventNode) -> String {
       word.unicodeScalars.append(scalar)
     }
   }
-}
-
-/// The names of the nodes below one down to another.
-private func names(from top: EventNode, to node: EventNode) -> [String] {
-  var words: [String] = []
-  var next: EventNode? = node
-  while let one = next, one !== top {
-    words.append(subjectWord(one))
-    next = one.parent
-  }
-  return words.reversed()
 }
 
 private func find(_ words: [Substring], below top: EventNode) -> EventNode? {
