@@ -17,8 +17,9 @@ extension NATSBridge {
   /// ``NATSBridgeError/Reason/answerFailed`` if the answerer threw an error there, or is too busy, or the answer is
   /// longer than the server or this bridge takes. Without a reply of another machine it leaves the request to the
   /// answerers of this one. If none of them has it, or has it any more, the requester gets
-  /// `EventWaitError.nobodyAnswers` if no machine answers such requests, `EventWaitError.timedOut(_:)` if none has
-  /// answered in time, and ``NATSBridgeError`` if the bridge could not send it or was closed.
+  /// `EventWaitError.nobodyAnswers` if no machine answers such requests, or that which got it has no answerer or ends,
+  /// `EventWaitError.timedOut(_:)` if none has answered in time, and ``NATSBridgeError`` if the bridge could not send it
+  /// or was closed.
   ///
   /// - Parameters:
   ///   - query: What is asked.
@@ -73,11 +74,16 @@ extension NATSBridge {
   /// try bridge.answerRequests(PriceQuery.self, with: Price.self)
   /// ```
   ///
+  /// Of a group one machine gets a request, and no other is asked after it: if it has no answerer, or lets go of the
+  /// request, or its registration ends meanwhile, that is as if no machine answered (`EventWaitError.nobodyAnswers`
+  /// where it was asked, unless an answerer there has it). So register the answerer first, and end it last. An answerer
+  /// that throws `EventWaitError.nobodyAnswers` or `.unanswered` says the same.
+  ///
   /// - Parameters:
   ///   - query: What is asked.
   ///   - answer: The type of the answer.
   ///   - coding: The form of the answer, the same on both sides.
-  ///   - group: Of all bridges of a group one answers each request.
+  ///   - group: Of all bridges of a group one gets each request.
   ///   - limit: How long an answerer may take. What it answers later is dispatched as an `EventFailure`.
   ///   - concurrency: How many requests may be under way at one time; others are turned away.
   /// - Returns: Ends it. It stays if it is released.
@@ -93,7 +99,7 @@ extension NATSBridge {
     let giveBack = claim(Query.self, Answer.self, .answered)
     let reader = Reader(Query.self, self)
     let (link, central, counters) = (link, central, counters)
-    let pending = Pending<Data>(within: limit)
+    let pending = Pending<Result<Data, any Error>>(within: limit)
     let subscription = try receive(requestSubject(Query.self), group, or: giveBack) { message in
       // What is no query was counted. Nobody is told: another group may answer it.
       guard let (query, origin) = reader.read(message) else { return }
@@ -104,10 +110,16 @@ extension NATSBridge {
         counters.unheard.increment()
         return link.send(subject, failure: "it has \(concurrency) requests in the making")
       }
-      let begun = pending.begin { answer in
-        switch answer {
-        case .success(let body): link.sendAnswer(subject, body)
-        case .failure(let error): link.send(subject, failure: "\(error)")
+      let begun = pending.begin { outcome in
+        switch outcome {
+        case .success(.success(let body)): link.sendAnswer(subject, body)
+        // Nobody has the request here, or has it any more: as if there were no such machine.
+        case .success(.failure(EventWaitError.nobodyAnswers)), .success(.failure(EventWaitError.unanswered)):
+          link.sendNobody(subject)
+        case .success(.failure(let error)): link.send(subject, failure: "\(error)")
+        case .failure(let error):
+          // The bridge's own: it has ended, or it is too late.
+          if error is NATSBridgeError { link.sendNobody(subject) } else { link.send(subject, failure: "\(error)") }
         }
       }
       guard let number = begun else { return counters.unheard.increment() }
@@ -115,7 +127,7 @@ extension NATSBridge {
       // From here to the answerer's thread, and from there to the server.
       central.withCarriedFields(fields(of: message)) {
         central.request(query, expecting: Answer.self, priority: origin.priority) { answer in
-          pending.finish(number, Result { try coding.encode(try answer.get()) })
+          pending.finish(number, .success(Result { try coding.encode(try answer.get()) }))
         }
       }
     }

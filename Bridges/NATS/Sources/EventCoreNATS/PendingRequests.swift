@@ -41,8 +41,10 @@ final class PendingRequests: Sendable {
       return finish(number, .failure(EventWaitError.nobodyAnswers))
     }
     if natsMsgHeader_Get(message, failureKey.bytes, &line) == NATS_OK, let line {
+      let text = String(cString: line)
+      let end = text.last.map { ".!?".contains($0) } == true ? "" : "."
       return finish(
-        number, .failure(NATSBridgeError(.answerFailed, "The answerer on another machine: \(String(cString: line)).")))
+        number, .failure(NATSBridgeError(.answerFailed, "The answerer on another machine: \(text)\(end)")))
     }
     let length = Int(natsMsg_GetDataLength(message))
     guard length <= longest else {

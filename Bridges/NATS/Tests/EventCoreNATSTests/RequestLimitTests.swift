@@ -90,4 +90,70 @@ import Testing
     waiting.close()
     await #expect { try await request.value } throws: { ($0 as? NATSBridgeError)?.reason == .closed }
   }
+
+  @Test("a machine without an answerer, or one that goes, leaves a request to those of the asker", arguments: cores)
+  func nobodyThere(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let asking = try await NATSBridge.to(server, on: here)
+    let answering = try await NATSBridge.to(server, on: there)
+    let answers = try answering.answerRequests(PriceQuery.self, with: Price.self)
+    try await answering.settle()
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
+    await #expect(throws: EventWaitError.nobodyAnswers) {
+      try await here.request(PriceQuery(id: 1), expecting: Price.self)
+    }
+    // It waits here until nobody answers there.
+    let gate = Log<Void>()
+    let local = PriceQuery.answer(on: here) { query in
+      _ = await gate.entries(atLeast: 1)
+      return Price(cents: query.id)
+    }
+    let request = Task { try await here.request(PriceQuery(id: 2), expecting: Price.self) }
+    #expect(await eventually { answering.counts.dispatched == 2 })
+    // When the bridge has heard of it: it has no request under way.
+    try await asking.settle()
+    gate.append(())
+    #expect(try await request.value == Price(cents: 2))
+    local.remove()
+    // A registration that ends with it.
+    let begun = Log<Void>()
+    let silent = PriceQuery.answer(on: there) { (_: PriceQuery) async -> Price in
+      begun.append(())
+      _ = await begun.entries(atLeast: 3)
+      return Price(cents: 0)
+    }
+    let left = Task { try await here.request(PriceQuery(id: 3), expecting: Price.self) }
+    _ = await begun.entries(atLeast: 1)
+    answers.remove()
+    await #expect(throws: EventWaitError.nobodyAnswers) { try await left.value }
+    begun.append(())
+    begun.append(())
+    silent.remove()
+    asking.close()
+    answering.close()
+  }
+
+  @Test("what an answerer throws is a failure, also if it says that a bridge was closed")
+  func thrownThere() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let asking = try await NATSBridge.to(server, on: here)
+    let answering = try await NATSBridge.to(server, on: there)
+    PriceQuery.answer(on: there) { query -> Price in
+      if query.id == 1 { throw NATSBridgeError(.closed, "Another bridge was closed.") }
+      throw EventWaitError.timedOut(.seconds(1))
+    }
+    try answering.answerRequests(PriceQuery.self, with: Price.self)
+    try await answering.settle()
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
+    for id in 1...2 {
+      await #expect { try await here.request(PriceQuery(id: id), expecting: Price.self) } throws: {
+        // One sentence, with one end.
+        ($0 as? NATSBridgeError)?.reason == .answerFailed && "\($0)".hasSuffix(".") && !"\($0)".hasSuffix("..")
+      }
+    }
+    asking.close()
+    answering.close()
+  }
 }

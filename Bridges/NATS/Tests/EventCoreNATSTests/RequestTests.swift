@@ -60,8 +60,8 @@ struct Price: Codable, Sendable, Equatable {
     let answering = try await NATSBridge.to(server, on: there)
     try answering.answerRequests(PriceQuery.self, with: Price.self)
     try await answering.settle()
-    await #expect { try await here.request(PriceQuery(id: 1), expecting: Price.self) } throws: {
-      ($0 as? NATSBridgeError)?.reason == .answerFailed
+    await #expect(throws: EventWaitError.nobodyAnswers) {
+      try await here.request(PriceQuery(id: 1), expecting: Price.self)
     }
     // One that does not come to an end.
     let gate = DispatchSemaphore(value: 0)
