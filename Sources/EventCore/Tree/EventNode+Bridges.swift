@@ -65,12 +65,14 @@ extension EventNode {
   /// Raises an event that came from another machine, which its handlers can tell (``EventNodeContext/isInward``). For
   /// packages that write `@_spi(Bridge) import EventCore`; others do not see it.
   ///
-  /// - Parameter event: What happened there.
+  /// - Parameters:
+  ///   - event: What happened there.
+  ///   - scope: How far it went there.
   ///
   /// **Threads**, **Order**, **Complexity**: as for ``raise(event:scope:)``.
   @_spi(Bridge)
-  public final func raiseInward<E: Eventable>(event: E) {
-    _ = walkTree(event, from: self, phases: EventRaiseScope.tree.rawValue | TreePhases.inward)
+  public final func raiseInward<E: Eventable>(event: E, scope: EventRaiseScope = .tree) {
+    _ = walkTree(event, from: self, phases: scope.rawValue & EventRaiseScope.tree.rawValue | TreePhases.inward)
   }
 
   /// The nodes below this one down to another one, with that as the last; nil if it is neither this node nor below it.

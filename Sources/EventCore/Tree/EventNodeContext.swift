@@ -71,11 +71,17 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
     EventPhase(rawValue: UInt8(truncatingIfNeeded: walk.pointee.phase)).unsafelyUnwrapped
   }
 
-  /// Whether the event came from another machine (``EventNode/raiseInward(event:)``). What its handlers raise did not.
+  /// Whether the event came from another machine (``EventNode/raiseInward(event:scope:)``). What its handlers raise did not.
   ///
   /// **Threads**, **Ownership**: as for the context. **Complexity**: O(1).
   @_spi(Bridge)
   public var isInward: Bool { walk.pointee.scope & TreePhases.inward != 0 }
+
+  /// How far the event goes. **Threads**, **Ownership**, **Complexity**: as for ``isInward``.
+  @_spi(Bridge)
+  public var scope: EventRaiseScope {
+    EventRaiseScope(rawValue: walk.pointee.scope & EventRaiseScope.tree.rawValue)
+  }
 
   @usableFromInline
   var hasArrived: Bool { isInward }

@@ -16,7 +16,9 @@ extension NATSBridge {
   ///
   /// An event that is raised at the node or below it goes out when it climbs past the node: under the prefix, the names
   /// of the nodes down to the one that raised it, and the event's own subject. Spaces, dots, `*`, `>` and `%` of a name
-  /// are written as in a URL, and an empty one as `%`. One that is consumed below stays here. One whose node has left
+  /// are written as in a URL, and an empty one as `%`. One that is consumed below stays here, and so does one that does
+  /// not climb: raised without `.bubbling`, or propagated. There it goes as far as it was raised to go here (`scope`),
+  /// also if a handler here consumes it above the node, or when it propagates. One whose node has left
   /// the mounted one while it climbed, by a handler or another thread, has no path: it is counted as ``Counts/unsent``.
   /// What comes in is raised at the node with the same names, and does not go out again; what its handlers raise does.
   /// Without such a node it is counted as ``Counts/unheard``; of several nodes with one name the first one gets it. One
@@ -85,8 +87,9 @@ private struct TreeEntry: Sendable {
     let (counters, central) = (bridge.counters, bridge.central)
     raise = { message, node in
       guard let (event, _) = reader.read(message) else { return }
+      guard let scope = EventRaiseScope(of: message) else { return counters.malformed.increment() }
       guard let node else { return counters.unheard.increment() }
-      central.withCarriedFields(fields(of: message)) { node.raiseInward(event: event) }
+      central.withCarriedFields(fields(of: message)) { node.raiseInward(event: event, scope: scope) }
       counters.dispatched.increment()
     }
     // Through the outbox: the thread that raises waits for nobody.
@@ -101,8 +104,14 @@ private struct TreeEntry: Sendable {
         return .continue
       }
       let words = [prefix] + below.map(subjectWord) + [E.subject]
-      let (event, time) = (context.event, central.now)
-      thread.queueEvent(Posted { outlet.send(event, under: words.joined(separator: "."), .queue, .normal, time) })
+      let (event, scope, time) = (context.event, context.scope, central.now)
+      let posted = Posted {
+        outlet.send(event, under: words.joined(separator: "."), .queue, .normal, time) {
+          scope.write(to: $0)
+          return Link.publish($0, $1)
+        }
+      }
+      thread.queueEvent(posted)
       return withExtendedLifetime(life) { .continue }
     }
     end = { handler.remove() }
@@ -116,6 +125,32 @@ private struct TreeEntry: Sendable {
     guard bytes.suffix(end.count).elementsEqual(end) else { return nil }
     return bytes.dropLast(end.count).split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
       .map { Substring($0) }
+  }
+}
+
+extension EventRaiseScope {
+  /// The header with the phases of an event that does not go through the whole tree.
+  private static let key = "EventCore-Scope"
+  private static let names: [(name: String, phase: EventRaiseScope)] = [
+    ("capturing", .capturing), ("bubbling", .bubbling), ("propagating", .propagating),
+  ]
+
+  fileprivate func write(to message: OpaquePointer) {
+    guard self != .tree else { return }
+    natsMsgHeader_Set(message, Self.key, Self.names.filter { contains($0.phase) }.map(\.name).joined(separator: " "))
+  }
+
+  /// Nil if the message names another phase, or none.
+  fileprivate init?(of message: OpaquePointer) {
+    self = .tree
+    var line: UnsafePointer<CChar>?
+    guard natsMsgHeader_Get(message, Self.key, &line) == NATS_OK, let line else { return }
+    self = []
+    for word in String(cString: line).split(separator: " ") {
+      guard let known = Self.names.first(where: { $0.name == word }) else { return nil }
+      insert(known.phase)
+    }
+    if isEmpty { return nil }
   }
 }
 

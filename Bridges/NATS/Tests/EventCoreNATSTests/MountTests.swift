@@ -7,7 +7,7 @@ import Testing
 
 @testable import EventCoreNATS
 
-/// Under which path what is raised below a mounted node goes out.
+/// Under which path what is raised below a mounted node goes out, and how far it goes there.
 @Suite struct MountTests {
   /// An alarm that tells under which subject it came.
   struct Placed: RemoteEvent {
@@ -88,5 +88,58 @@ import Testing
     let counts = sender.counts
     #expect(counts.sent == log.count && counts.sent + counts.unsent == counts.outbox.accepted)
     #expect(log.entries.allSatisfy { $0 == "plant.hall.line.alarm" }, "\(Set(log.entries))")
+  }
+
+  @Test("an event goes as far there as here, and one that does not climb stays here", arguments: cores)
+  func scopes(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (Plant(core), Plant(core))
+    let sender = try await NATSBridge.to(server, on: EventCentral(core: core))
+    let receiver = try await NATSBridge.to(server, on: EventCentral(core: core))
+    let log = Log<String>()
+    for node in [there.root, there.hall, there.line] {
+      for mode in [CaptureMode.onCapture, .onRaise, .onPropagate] {
+        node.addHandler(mode, for: Alarm.self) { [log, name = node.name!] context in
+          log.append("\(context.event.level) \(context.phase) \(name)")
+          return .continue
+        }
+      }
+    }
+    try receiver.mount(there.root, at: "plant", carrying: [Alarm.self])
+    try await receiver.settle()
+    try sender.mount(here.root, at: "plant", carrying: [Alarm.self])
+    let scopes: [EventRaiseScope] = [
+      .bubbling, [.capturing, .bubbling], [.bubbling, .propagating], .tree, .propagating, .capturing,
+      [.capturing, .propagating], [],
+    ]
+    for (level, scope) in scopes.enumerated() { here.hall.raise(event: Alarm(level: level), scope: scope) }
+    here.hall.propagate(event: Alarm(level: 8))
+    #expect(await sender.drain())
+    await receiver.drain()
+    let (down, up) = (["capture plant", "capture hall"], ["raise hall", "raise plant"])
+    let all = ["propagate plant", "propagate hall", "propagate line"]
+    let expected = [up, down + up, up + all, down + up + all].enumerated().flatMap { level, calls in
+      calls.map { "\(level) \($0)" }
+    }
+    #expect(log.entries == expected)
+    #expect(sender.counts.sent == 4 && receiver.counts.dispatched == 4)
+  }
+
+  @Test("a scope that is none is counted, and not raised", arguments: ["", "bubbling sideways", "tree"])
+  func noScope(words: String) async throws {
+    let server = try ServerProcess()
+    let plant = Plant(.default)
+    let bridge = try await NATSBridge.to(server, on: EventCentral())
+    let log = Log<Int>()
+    plant.root.addHandler(.onRaise) { (event: Alarm) in log.append(event.level) }
+    try bridge.mount(plant.root, at: "plant", carrying: [Alarm.self])
+    try await bridge.settle()
+    let raw = try RawClient(server)
+    raw.publish("plant.alarm", scope: words, Data(#"{"level":1}"#.utf8))
+    raw.publish("plant.alarm", scope: "propagating  bubbling", Data(#"{"level":2}"#.utf8))
+    #expect(await log.entries(atLeast: 1) == [2])
+    await bridge.drain()
+    let counts = bridge.counts
+    #expect(counts.received == 2 && counts.malformed == 1 && counts.dispatched == 1 && log.count == 1)
   }
 }

@@ -25,7 +25,8 @@ final class RawClient: @unchecked Sendable {
   }
 
   func publish(
-    _ subject: String, reply: String? = nil, header: [UInt8]? = nil, batch: String? = nil, _ body: Data
+    _ subject: String, reply: String? = nil, header: [UInt8]? = nil, batch: String? = nil, scope: String? = nil,
+    _ body: Data
   ) {
     var message: OpaquePointer?
     body.withUnsafeBytes {
@@ -38,6 +39,7 @@ final class RawClient: @unchecked Sendable {
       }
     }
     if let batch { natsMsgHeader_Set(message, "EventCore-Batch", batch) }
+    if let scope { natsMsgHeader_Set(message, "EventCore-Scope", scope) }
     let status = natsConnection_PublishMsg(connection, message)
     natsMsg_Destroy(message)
     precondition(status == NATS_OK, "The test could not send: \(String(cString: natsStatus_GetText(status))).")
