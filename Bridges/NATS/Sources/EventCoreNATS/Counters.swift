@@ -39,7 +39,10 @@ extension NATSBridge {
     public var tooLong = 0
     /// Their coding threw an error: other bytes than those of such an event.
     public var undecodable = 0
-    /// Dropped by the client, since more messages waited than ``NATSBridge/Options/inbox``. They are not in `received`.
+    /// Dropped by the client, since more messages waited than ``NATSBridge/Options/inbox``, or since they still waited
+    /// when their subscription ended, by its removal, the end of the bridge, or a drain that was late. They are not in
+    /// `received`. A message that comes, or is taken to be dispatched, in the moment of the end may be missing here, or
+    /// be in both; and what waited when the server turned the client away is not counted.
     public var overrun = 0
     /// Durable events that were given back to the server, to be delivered again.
     public var givenBack = 0

@@ -148,7 +148,7 @@ final class Inlet: Sendable {
   }
 }
 
-/// How many messages of a subscription the client has dropped. Any thread.
+/// How many messages of a subscription the client has dropped, or had when it ended. Any thread.
 ///
 /// The registration and the inlet share it: a registration that retained the inlet, whose handler may lead back to it,
 /// would never end.
@@ -156,9 +156,22 @@ final class Overrun: Sendable {
   /// Relaxed, both: the client's lock of the subscription orders them.
   private let isDraining = Atomic<Bool>(false)
   private let last = Atomic<Int>(0)
+  /// What waited when the subscription ended; less than 0 before. Relaxed: a count, which the first to end it stores.
+  private let left = Atomic<Int>(-1)
 
   /// The last known number.
-  var count: Int { last.load(ordering: .relaxed) }
+  var count: Int { last.load(ordering: .relaxed) + max(0, left.load(ordering: .relaxed)) }
+
+  /// Ends a subscription, of which the client tells nothing afterwards, and counts what waits. A message that the client
+  /// takes or begins to dispatch between the two is counted neither, or twice.
+  func end(_ subscription: OpaquePointer) {
+    count(of: subscription)
+    var waiting = Int32(0)
+    if natsSubscription_GetPending(subscription, &waiting, nil) == NATS_OK {
+      _ = left.compareExchange(expected: -1, desired: Int(waiting), ordering: .relaxed)
+    }
+    natsSubscription_Unsubscribe(subscription)
+  }
 
   /// The last known number once the subscription has ended, of which the client tells nothing.
   @discardableResult
@@ -166,7 +179,8 @@ final class Overrun: Sendable {
     var dropped: Int64 = 0
     guard natsSubscription_GetDropped(subscription, &dropped) == NATS_OK else { return count }
     // Another thread may have stored a later number.
-    return last.max(Int(dropped), ordering: .relaxed).newValue
+    last.max(Int(dropped), ordering: .relaxed)
+    return count
   }
 
   /// Before the drain of its subscription. From then on each message notes what was dropped: the client drops a message

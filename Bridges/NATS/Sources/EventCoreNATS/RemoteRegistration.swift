@@ -32,7 +32,8 @@ public final class RemoteRegistration: Sendable {
   /// work: until it returns, events may go out or arrive, and the type counts as published.
   public var isActive: Bool { !hasEnded.load(ordering: .relaxed) }
 
-  /// Ends it. A call of a handler or a dispatch that is under way goes on.
+  /// Ends it. A call of a handler or a dispatch that is under way goes on. What still waits in the client to be
+  /// dispatched is lost, unless it is durable and comes again, and counted as ``NATSBridge/Counts/overrun``.
   ///
   /// - Returns: False if another call has ended it, or is about to.
   ///
@@ -40,18 +41,18 @@ public final class RemoteRegistration: Sendable {
   @discardableResult
   public func remove() -> Bool {
     guard !hasEnded.exchange(true, ordering: .relaxed) else { return false }
-    // First: of a subscription that has ended the client tells nothing.
-    bridge.object?.forget(self)
     switch kind {
-    case .inward(let subscription, _):
+    case .inward(let subscription, let overrun):
       // The last of those who use it gives it back: a registration that is kept does not keep its thread's stack.
       let last = subscription.withLock { subscription in
         defer { subscription = nil }
         return subscription
       }
-      _ = last?.use { pointer, _ in natsSubscription_Unsubscribe(pointer) }
+      last?.use { pointer, _ in overrun.end(pointer) }
     case .local(let ends): for end in ends { end() }
     }
+    // Last: now its count is final.
+    bridge.object?.forget(self)
     return true
   }
 
@@ -63,7 +64,7 @@ public final class RemoteRegistration: Sendable {
   /// await bridge.drain()   // what the handlers have dispatched goes out
   /// ```
   ///
-  /// - Parameter limit: How long it may take. Then it ends at once.
+  /// - Parameter limit: How long it may take. Then it ends at once, as by ``remove()``.
   /// - Returns: Whether all was dispatched in time. False if it has ended before, or is none that subscribes to events:
   ///   others stay as they are.
   ///
@@ -85,18 +86,20 @@ public final class RemoteRegistration: Sendable {
     guard case .inward(let subscription, let overrun) = kind else { return false }
     return subscription.withLock { $0 }?.use { subscription, link in
       overrun.beginDrain(of: subscription, longest: natsConnection_GetMaxPayload(link.connection))
-      var status = natsSubscription_DrainTimeout(subscription, deadline.milliseconds())
+      // The client would end it at its own limit, and not say what it throws away: that is later than ours.
+      var status = natsSubscription_DrainTimeout(subscription, deadline.milliseconds(atMost: .max - 10_000) + 10_000)
       guard status == NATS_OK else { return false }
       // Meanwhile as well: no message comes while a handler does not return, and others are dropped for it.
       repeat {
         status = natsSubscription_WaitForDrainCompletion(subscription, deadline.milliseconds(atMost: 100))
         overrun.count(of: subscription)
       } while status == NATS_TIMEOUT && deadline > Date()
+      if status == NATS_TIMEOUT { overrun.end(subscription) }
       return status == NATS_OK && natsSubscription_DrainCompletionStatus(subscription) == NATS_OK
     } ?? false
   }
 
-  /// How many messages the client has dropped.
+  /// How many messages the client has dropped, or had when it ended.
   var overrun: Int {
     guard case .inward(let subscription, let overrun) = kind else { return 0 }
     return subscription.withLock { $0 }?.use { pointer, _ in overrun.count(of: pointer) } ?? overrun.count

@@ -128,4 +128,42 @@ import Testing
     #expect(await !isDrained)
     #expect(bridge.counts.unsent == 3 && bridge.counts.sent == held)
   }
+
+  @Test("what waits in the client when a subscription ends is counted", arguments: ["remove", "close", "drain", "bridge"])
+  func leftBehind(how: String) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    sender.publish(Waiting.self)
+    let subscription = try receiver.subscribe(Waiting.self)
+    try await receiver.settle()
+    for number in 0..<50 { Waiting(number: number).queue(on: here) }
+    #expect(await sender.drain())
+    #expect(await eventually { receiver.counts.received == 1 })
+    // All have come.
+    try await receiver.settle()
+    switch how {
+    case "remove": subscription.remove()
+    case "close": receiver.close()
+    case "drain": #expect(await !subscription.drain(within: .milliseconds(50)))
+    default: #expect(await !receiver.drain(within: .milliseconds(50)))
+    }
+    #expect(receiver.counts.overrun == 49)
+    Waiting.gate.signal()
+    #expect(await eventually { receiver.counts.unheard == 1 })
+    let counts = receiver.counts
+    #expect(counts.received == 1 && counts.overrun == 49)
+    #expect(!subscription.remove())
+    receiver.close()
+    #expect(receiver.counts.overrun == 49)
+  }
+
+  /// Keeps the client's thread waiting, until a test lets it go on.
+  struct Waiting: RemoteEvent {
+    static let subject = "tests.waiting"
+    static let gate = DispatchSemaphore(value: 0)
+    var number: Int
+    mutating func arrived(_ origin: RemoteOrigin) { Self.gate.wait() }
+  }
 }
