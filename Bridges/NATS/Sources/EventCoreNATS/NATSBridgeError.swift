@@ -46,15 +46,25 @@ public struct NATSBridgeError: Error, CustomStringConvertible {
       case NATS_NOT_FOUND, NATS_NO_RESPONDERS: .notFound
       default: .other
       }
-    throw NATSBridgeError(reason, "The client of NATS could not \(what()): \(text(of: status))\(cause(of: status)).")
+    let cause = "\(text(of: status))\(cause(of: status))\(streamAdvice(on: status))"
+    throw NATSBridgeError(reason, "The client of NATS could not \(what()): \(cause).")
   }
 
   /// What the client adds to its last failure on this thread.
   static func cause(of status: natsStatus) -> String {
     var last = NATS_OK
-    guard let text = nats_GetLastError(&last), last == status else { return "" }
+    guard let text = nats_GetLastError(&last), last == status, text.pointee != 0 else { return "" }
     let cause = String(cString: text)
     return " (\(cause)\(advice(on: cause)))"
+  }
+
+  /// What to do if there is no stream: the bridge asks the server for nothing else that may not be there.
+  private static func streamAdvice(on status: natsStatus) -> String {
+    switch status {
+    case NATS_NO_RESPONDERS: ". This server has no JetStream, or has it not yet: start it with --jetstream"
+    case NATS_NOT_FOUND: ". Make the stream by makeStream(_:of:) first"
+    default: ""
+    }
   }
 
   /// What to do about an error of the server's.

@@ -287,4 +287,30 @@ import Testing
     await thread.drain()
     #expect(log.count == 3)
   }
+
+  // MARK: What is not there
+
+  @Test("a server without JetStream, and one without the stream: the error says so, and what to do")
+  func missing() async throws {
+    let plain = try ServerProcess()
+    let bridge = try await NATSBridge.to(plain, on: EventCentral())
+    for error in [
+      await #expect(throws: NATSBridgeError.self) { try await bridge.makeStream("ORDERS", of: [Order.self]) },
+      await #expect(throws: NATSBridgeError.self) { try await bridge.publish(Order.self, stream: "ORDERS") },
+      await #expect(throws: NATSBridgeError.self) { try await bridge.durable(Order.self, stream: "ORDERS", as: "a") },
+    ] {
+      let text = error?.description ?? ""
+      #expect(error?.reason == .notFound && text.contains("--jetstream") && !text.contains("()"), "\(text)")
+    }
+    let server = try ServerProcess(["--jetstream"])
+    let other = try await NATSBridge.to(server, on: EventCentral())
+    for error in [
+      await #expect(throws: NATSBridgeError.self) { try await other.publish(Order.self, stream: "ORDERS") },
+      await #expect(throws: NATSBridgeError.self) { try await other.durable(Order.self, stream: "ORDERS", as: "a") },
+    ] {
+      let text = error?.description ?? ""
+      #expect(error?.reason == .notFound && text.contains("makeStream(_:of:)"), "\(text)")
+      #expect(!text.contains("--jetstream"), "\(text)")
+    }
+  }
 }
