@@ -112,10 +112,11 @@ extension NATSBridge {
   /// - Parameters:
   ///   - type: Whose events.
   ///   - stream: Where they are kept.
-  ///   - name: Who handles them; of the same characters as the name of a stream.
+  ///   - name: Who handles them; of the same characters as the name of a stream, and for one type: who handles two
+  ///     takes two names.
   ///   - options: They hold from the first use of the name on, and later ones do not change them, but for `delay`.
   /// - Returns: Ends it, and leaves name and events with the server.
-  /// - Throws: If there is no such stream, or it does not keep the type's subject.
+  /// - Throws: If there is no such stream, it does not keep the type's subject, or the name is for another type.
   ///
   /// **Order**: that of the stream, among events that are delivered for the first time.
   @discardableResult
@@ -127,7 +128,10 @@ extension NATSBridge {
     try await withStreams { streams throws(NATSBridgeError) in
       var known: UnsafeMutablePointer<jsConsumerInfo>?
       defer { jsConsumerInfo_Destroy(known) }
-      guard js_GetConsumerInfo(&known, streams, stream, name, nil, nil) != NATS_OK else { return NATS_OK }
+      guard js_GetConsumerInfo(&known, streams, stream, name, nil, nil) != NATS_OK else {
+        try checkSubject(of: known?.pointee.Config, is: E.subject, name)
+        return NATS_OK
+      }
       let found = try findStream(stream, keeping: [E.subject], streams)
       guard found == NATS_OK else { return found }
       var configuration = jsConsumerConfig()
@@ -236,6 +240,21 @@ private func checkName(_ name: String, of what: String) throws(NATSBridgeError) 
       and \(name.debugDescription) is none.
       """)
   }
+}
+
+/// Throws if a durable subscription that is there is for another subject.
+private func checkSubject(
+  of known: UnsafeMutablePointer<jsConsumerConfig>?, is subject: String, _ name: String
+) throws(NATSBridgeError) {
+  // None is every subject of the stream, as other tools make it.
+  guard let filter = known?.pointee.FilterSubject.map({ String(cString: $0) }), !filter.isEmpty, filter != subject
+  else { return }
+  throw NATSBridgeError(
+    .other,
+    """
+    The name of a durable subscription is for one type, and \(name) is for the subject \(filter) in that stream, not for \
+    \(subject): take another name for this type.
+    """)
 }
 
 /// Whether there is a stream of that name. Throws if there is, and it does not keep all of some subjects.

@@ -313,4 +313,21 @@ import Testing
       #expect(!text.contains("--jetstream"), "\(text)")
     }
   }
+
+  @Test("the name of a durable subscription is for one type")
+  func twoTypes() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let bridge = try await NATSBridge.to(server, on: EventCentral())
+    try await bridge.makeStream("ALL", of: [Order.self, Invoice.self])
+    try await bridge.durable(Order.self, stream: "ALL", as: "billing")
+    let error = await #expect(throws: NATSBridgeError.self) {
+      try await bridge.durable(Invoice.self, stream: "ALL", as: "billing")
+    }
+    let text = error?.description ?? ""
+    #expect(text.contains("is for one type"), "\(text)")
+    for word in ["billing", Order.subject, Invoice.subject] { #expect(text.contains(word), "\(text)") }
+    try await bridge.durable(Order.self, stream: "ALL", as: "billing")
+    try await bridge.durable(Invoice.self, stream: "ALL", as: "sending")
+    bridge.close()
+  }
 }
