@@ -8,15 +8,33 @@ import Foundation
 extension NATSBridge {
   /// How a server delivers the events of a stream to those who share a name.
   public struct DurableOptions: Sendable {
-    /// How long the server waits for an event to be handled before it delivers it again.
+    /// How long the server waits for an event to be handled before it delivers it again. More than zero.
     public var patience = Duration.seconds(30)
-    /// How many events may be on their way or with handlers at one time, on all machines together; a batch is one.
+    /// How many events may be on their way or with handlers at one time, on all machines together, at least 1; a batch
+    /// is one.
     public var inFlight = 1000
     /// How long the server keeps an event that nobody took here: there was no receiver, or one was full. Events of a
     /// batch whose first ones were taken are offered again here, as often.
     public var delay = Duration.milliseconds(200)
 
     public init() {}
+
+    fileprivate func check() {
+      guard inFlight > 0 else {
+        fatalError(
+          """
+          DurableOptions.inFlight is how many events may be on their way, at least 1, and this one is \(inFlight), which \
+          the server takes for another number: set it to 1 or more.
+          """)
+      }
+      guard patience > .zero else {
+        fatalError(
+          """
+          DurableOptions.patience is how long an event may take, more than zero, and this one is \(patience), with which \
+          each would come again before it is handled: set it to longer than a handler takes.
+          """)
+      }
+    }
   }
 
   /// Makes a stream, in files of the server's, that keeps the events of some types, without limits. One that is there
@@ -123,6 +141,7 @@ extension NATSBridge {
   public func durable<E: DurableEvent>(
     _ type: E.Type, stream: String, as name: String, options: DurableOptions = DurableOptions()
   ) async throws(NATSBridgeError) -> RemoteRegistration {
+    options.check()
     try checkName(stream, of: "stream")
     try checkName(name, of: "durable subscription")
     try await withStreams { streams throws(NATSBridgeError) in

@@ -26,7 +26,7 @@ extension NATSBridge {
   ///   - answer: The type of the answer.
   ///   - coding: The form of the answer, the same on both sides.
   ///   - limit: How long to wait for another machine. A requester that waits less than that gives up by itself.
-  ///   - concurrency: How many requests may be under way at one time; others wait in the central.
+  ///   - concurrency: How many requests may be under way at one time, at least 1; others wait in the central.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.
   ///
@@ -85,7 +85,7 @@ extension NATSBridge {
   ///   - coding: The form of the answer, the same on both sides.
   ///   - group: Of all bridges of a group one gets each request.
   ///   - limit: How long an answerer may take. What it answers later is dispatched as an `EventFailure`.
-  ///   - concurrency: How many requests may be under way at one time; others are turned away.
+  ///   - concurrency: How many requests may be under way at one time, at least 1; others are turned away.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.
   ///
@@ -96,6 +96,8 @@ extension NATSBridge {
     _ query: Query.Type, with answer: Answer.Type, coding: RemoteCoding<Answer> = .json, group: String = "answerers",
     within limit: Duration = .seconds(30), concurrency: Int = 256
   ) throws(NATSBridgeError) -> RemoteRegistration {
+    // Traps unless it is one.
+    _ = EventConcurrency.concurrent(concurrency)
     let giveBack = claim(Query.self, Answer.self, .answered)
     let reader = Reader(Query.self, self)
     let (link, central, counters) = (link, central, counters)

@@ -97,4 +97,37 @@ import Testing
     }
     expect(result, says: "The bridges of a central either forward the requests of a kind or answer them")
   }
+
+  @Test("a durable subscription has room for an event, and time for it")
+  func durableOptions() async throws {
+    let room = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess()
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      server.stop()
+      var options = NATSBridge.DurableOptions()
+      options.inFlight = 0
+      try await bridge.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    }
+    expect(room, says: "DurableOptions.inFlight is how many events may be on their way, at least 1, and this one is 0")
+    let time = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess()
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      server.stop()
+      var options = NATSBridge.DurableOptions()
+      options.patience = .zero
+      try await bridge.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    }
+    expect(time, says: "DurableOptions.patience is how long an event may take, more than zero, and this one is 0.0 seconds")
+  }
+
+  @Test("one request or more may be answered at a time")
+  func answerConcurrency() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess()
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      server.stop()
+      try bridge.answerRequests(PriceQuery.self, with: Price.self, concurrency: 0)
+    }
+    expect(result, says: "at least 1, and this one is 0: pass 1 or more")
+  }
 }
