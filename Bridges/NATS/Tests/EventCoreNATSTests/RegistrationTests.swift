@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCore
+import Foundation
+import Testing
+
+@testable import EventCoreNATS
+
+/// What cannot be registered, and what a bridge that was closed registers.
+@Suite struct RegistrationTests {
+  @Test("a bridge whose name makes the first line too long for the server: the error names it")
+  func longName() async throws {
+    let server = try ServerProcess()
+    let error = await #expect(throws: NATSBridgeError.self) {
+      try await NATSBridge.to(server, on: EventCentral()) { $0.name = String(repeating: "x", count: 5000) }
+    }
+    let text = error?.description ?? ""
+    #expect(text.contains("Options.name") && !text.contains("this server takes less"), "\(text)")
+  }
+}
