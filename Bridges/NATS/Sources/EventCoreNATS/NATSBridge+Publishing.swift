@@ -16,7 +16,7 @@ extension NATSBridge {
   ///     sixth of the time. Only bridges understand such a message, and their ``RemoteOrigin/sentAt`` is that of its
   ///     first event. Nothing is held back: a batch goes when it is full or when nothing waits. It has at most 60,000
   ///     bytes, and less if the server takes less.
-  /// - Returns: Ends it. It stays if it is released.
+  /// - Returns: Ends it. It stays if it is released. On a bridge that was closed it has ended.
   ///
   /// **Order**: that of a receiver (D1 to D3): urgent events overtake those that wait in the outbox.
   ///

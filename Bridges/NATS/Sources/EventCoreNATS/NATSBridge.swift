@@ -81,7 +81,7 @@ public final class NATSBridge: Sendable {
   let sender: String
   /// The types that it sends.
   let published = Locked<Set<ObjectIdentifier>>([])
-  private let registrations = Locked<[ObjectIdentifier: RemoteRegistration]>([:])
+  private let registrations = Locked<(all: [ObjectIdentifier: RemoteRegistration], areOver: Bool)>(([:], false))
   private let draining = Locked<Task<Bool, Never>?>(nil)
 
   /// Connects.
@@ -118,7 +118,7 @@ public final class NATSBridge: Sendable {
   /// What became of the events so far.
   public var counts: Counts {
     let overrun = registrations.withLock { registrations in
-      registrations.values.reduce(counters.overrun.load(ordering: .relaxed)) { $0 + $1.overrun }
+      registrations.all.values.reduce(counters.overrun.load(ordering: .relaxed)) { $0 + $1.overrun }
     }
     var counts = counters.counts(thread.mailboxStatistics, overrun: overrun)
     // Freed at its end, or skipped, since the callback that would have sent them had ended.
@@ -140,7 +140,8 @@ public final class NATSBridge: Sendable {
   ///
   /// Of several calls the first one drains, within its limit; the others wait for it, and return the same.
   ///
-  /// What is published after the call has begun, or arrives then, is not promised. Handlers of events that are not
+  /// What is published after the call has begun, or arrives then, is not promised; a registration that is made after the
+  /// end has ended itself. Handlers of events that are not
   /// durable may still be running: for these drain the registrations first (``RemoteRegistration/drain(within:)``),
   /// then their receivers, and then the bridge.
   ///
@@ -180,7 +181,7 @@ public final class NATSBridge: Sendable {
   private func drain(until deadline: Date) async -> Bool {
     // What was too late before is not under way any more.
     let unsent = counts.unsent
-    let all = registrations.withLock { Array($0.values) }
+    let all = registrations.withLock { Array($0.all.values) }
     let (generation, areHandled) = await blocking { [link] in
       // First: with the limit the drain begins to end what waits, and a break of the connection from here on counts.
       let generation = link.generation
@@ -219,20 +220,28 @@ public final class NATSBridge: Sendable {
   }
 
   private func end() {
-    for registration in registrations.withLock({ Array($0.values) }) { registration.remove() }
+    let last = registrations.withLock { registrations in
+      registrations.areOver = true
+      return Array(registrations.all.values)
+    }
+    for registration in last { registration.remove() }
     link.close()
   }
 
-  /// Keeps a registration until it or the bridge ends.
+  /// Keeps a registration until it or the bridge ends. If that was closed, the registration ends at once.
   func keep(_ registration: RemoteRegistration) -> RemoteRegistration {
-    registrations.withLock { $0[ObjectIdentifier(registration)] = registration }
+    let isOver = registrations.withLock { registrations in
+      registrations.all[ObjectIdentifier(registration)] = registration
+      return registrations.areOver
+    }
+    if isOver { registration.remove() }
     return registration
   }
 
   func forget(_ registration: RemoteRegistration) {
     registrations.withLock { registrations in
       // With the lock held, so that it counts once at any time.
-      if let last = registrations.removeValue(forKey: ObjectIdentifier(registration)) {
+      if let last = registrations.all.removeValue(forKey: ObjectIdentifier(registration)) {
         counters.overrun.add(last.overrun)
       }
     }

@@ -18,4 +18,18 @@ import Testing
     let text = error?.description ?? ""
     #expect(text.contains("Options.name") && !text.contains("this server takes less"), "\(text)")
   }
+
+  @Test("what is published on a bridge that was closed has ended", arguments: [false, true])
+  func afterTheEnd(isDrained: Bool) async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    if isDrained { #expect(await bridge.drain()) } else { bridge.close() }
+    for _ in 0..<2 {
+      let registration = bridge.publish(Reading.self)
+      #expect(!registration.isActive && !registration.remove())
+    }
+    #expect(Reading(number: 1).queue(on: world) == 0)
+    #expect(throws: NATSBridgeError.self) { try bridge.subscribe(Reading.self) }
+  }
 }
