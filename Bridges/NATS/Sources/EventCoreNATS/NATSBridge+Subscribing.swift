@@ -83,6 +83,24 @@ extension NATSBridge {
       guard subject.utf8.count + (group?.utf8.count ?? 0) <= longestSubjects else {
         throw NATSBridgeError(.other, "A subject and a group have at most \(longestSubjects) bytes together.")
       }
+      // Bytes: the server sees a dot also before a mark that would combine with it.
+      let words = subject.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+      guard words.allSatisfy(isName) else {
+        throw NATSBridgeError(
+          .other,
+          """
+          A subject is words that are separated by dots, without spaces, and \(subject.debugDescription) is none: give \
+          one such as "sensors.*.temperature".
+          """)
+      }
+      if let group, !isName(group.utf8[...]) {
+        throw NATSBridgeError(
+          .other,
+          """
+          The name of a group has at least one sign and no spaces, and \(group.debugDescription) is none: give one such \
+          as "workers".
+          """)
+      }
       return try receive(subject, group, Inlet(handle))
     } catch {
       undo()
@@ -114,6 +132,13 @@ extension NATSBridge {
     natsSubscription_SetOnCompleteCB(subscription, Inlet.end, inlet.context)
     return keep(RemoteRegistration(inward: subscription, overrun: inlet.overrun, of: self))
   }
+}
+
+/// Whether the server takes bytes for a word or a name. Other spaces than those of ASCII are no spaces to it, and the
+/// name of a mounted node may have them.
+private func isName(_ bytes: Substring.UTF8View) -> Bool {
+  let spaces: [UInt8] = [0, 9, 10, 11, 12, 13, 32]
+  return !bytes.isEmpty && !bytes.contains(where: spaces.contains)
 }
 
 /// What the client calls for the messages of a subscription.

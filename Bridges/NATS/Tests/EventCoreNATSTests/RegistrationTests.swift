@@ -32,4 +32,40 @@ import Testing
     #expect(Reading(number: 1).queue(on: world) == 0)
     #expect(throws: NATSBridgeError.self) { try bridge.subscribe(Reading.self) }
   }
+
+  @Test(
+    "a subject or a group that is none is an error that quotes it, and the next one is taken",
+    arguments: ["", "a..b", ".a", "a.", "a\0b", "a b", "a.\t"])
+  func subjects(subject: String) async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    for group in [nil, "workers"] {
+      let error = #expect(throws: NATSBridgeError.self) {
+        if let group {
+          try bridge.subscribe(Reading.self, to: subject, group: group)
+        } else {
+          try bridge.subscribe(Reading.self, to: subject)
+        }
+      }
+      let text = error?.description ?? ""
+      #expect(text.contains("A subject is words") && text.contains(subject.debugDescription), "\(text)")
+    }
+    for pattern in ["a.*", "a.>", "a.*.b", ">", "a.\u{A0}.\u{301}b"] { try bridge.subscribe(Reading.self, to: pattern) }
+    try await bridge.settle()
+    #expect(bridge.isConnected)
+    bridge.close()
+  }
+
+  @Test("a group has a name", arguments: ["", "two words", "a\0b"])
+  func groups(group: String) async throws {
+    let server = try ServerProcess()
+    let bridge = try await NATSBridge.to(server, on: EventCentral())
+    let error = #expect(throws: NATSBridgeError.self) { try bridge.subscribe(Reading.self, group: group) }
+    let text = error?.description ?? ""
+    #expect(text.contains("The name of a group") && text.contains(group.debugDescription), "\(text)")
+    try bridge.subscribe(Reading.self, group: "workers.a")
+    try await bridge.settle()
+    bridge.close()
+  }
 }
