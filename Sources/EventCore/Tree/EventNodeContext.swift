@@ -71,7 +71,8 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
     EventPhase(rawValue: UInt8(truncatingIfNeeded: walk.pointee.phase)).unsafelyUnwrapped
   }
 
-  /// Whether the event came from another machine (``EventNode/raiseInward(event:scope:)``). What its handlers raise did not.
+  /// Whether the event came from another machine (``EventNode/raiseInward(event:scope:)``). What its handlers raise did
+  /// not.
   ///
   /// **Threads**, **Ownership**: as for the context. **Complexity**: O(1).
   @_spi(Bridge)

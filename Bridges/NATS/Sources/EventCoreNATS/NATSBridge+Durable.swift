@@ -11,7 +11,8 @@ extension NATSBridge {
     /// How long the server waits for an event to be handled before it delivers it again. More than zero.
     public var patience = Duration.seconds(30)
     /// How many events may be on their way or with handlers at one time, on all machines together, at least 1; a batch
-    /// is one.
+    /// is one. The number says nothing of their bytes: the server breaks the connection of a machine for which more
+    /// than its `max_pending` wait, 64 MiB by default, so let long events be fewer.
     public var inFlight = 1000
     /// How long the server keeps an event that nobody took here: there was no receiver, or one was full. Events of a
     /// batch whose first ones were taken are offered again here, as often.
@@ -23,15 +24,15 @@ extension NATSBridge {
       guard inFlight > 0 else {
         fatalError(
           """
-          DurableOptions.inFlight is how many events may be on their way, at least 1, and this one is \(inFlight), which \
-          the server takes for another number: set it to 1 or more.
+          DurableOptions.inFlight is how many events may be on their way, at least 1, and this one is \(inFlight), \
+          which the server takes for another number: set it to 1 or more.
           """)
       }
       guard patience > .zero else {
         fatalError(
           """
-          DurableOptions.patience is how long an event may take, more than zero, and this one is \(patience), with which \
-          each would come again before it is handled: set it to longer than a handler takes.
+          DurableOptions.patience is how long an event may take, more than zero, and this one is \(patience), with \
+          which each would come again before it is handled: set it to longer than a handler takes.
           """)
       }
     }
@@ -271,8 +272,8 @@ private func checkSubject(
   throw NATSBridgeError(
     .other,
     """
-    The name of a durable subscription is for one type, and \(name) is for the subject \(filter) in that stream, not for \
-    \(subject): take another name for this type.
+    The name of a durable subscription is for one type, and \(name) is for the subject \(filter) in that stream, not \
+    for \(subject): take another name for this type.
     """)
 }
 

@@ -18,8 +18,8 @@ extension NATSBridge {
   /// longer than the server or this bridge takes. Without a reply of another machine it leaves the request to the
   /// answerers of this one. If none of them has it, or has it any more, the requester gets
   /// `EventWaitError.nobodyAnswers` if no machine answers such requests, or that which got it has no answerer or ends,
-  /// `EventWaitError.timedOut(_:)` if none has answered in time, and ``NATSBridgeError`` if the bridge could not send it
-  /// or was closed.
+  /// `EventWaitError.timedOut(_:)` if none has answered in time, and ``NATSBridgeError`` if the bridge could not send
+  /// it or was closed.
   ///
   /// - Parameters:
   ///   - query: What is asked.

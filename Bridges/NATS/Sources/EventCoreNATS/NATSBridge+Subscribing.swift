@@ -11,6 +11,9 @@ import Synchronization
 extension NATSBridge {
   /// Dispatches here every event of a type that other machines publish.
   ///
+  /// Each registration does so: if two bring an event, of one bridge or of two on a central, also by a pattern of both,
+  /// it is dispatched twice.
+  ///
   /// - Parameters:
   ///   - type: Whose subject to subscribe to.
   ///   - subject: Another subject, or a pattern of several: `"sensors.*.temperature"`, `"sensors.>"`. The subject of an
@@ -97,8 +100,8 @@ extension NATSBridge {
         throw NATSBridgeError(
           .other,
           """
-          The name of a group has at least one sign and no spaces, and \(group.debugDescription) is none: give one such \
-          as "workers".
+          The name of a group has at least one sign and no spaces, and \(group.debugDescription) is none: give one \
+          such as "workers".
           """)
       }
       return try receive(subject, group, Inlet(handle))
@@ -187,8 +190,8 @@ final class Overrun: Sendable {
   /// The last known number.
   var count: Int { last.load(ordering: .relaxed) + max(0, left.load(ordering: .relaxed)) }
 
-  /// Ends a subscription, of which the client tells nothing afterwards, and counts what waits. A message that the client
-  /// takes or begins to dispatch between the two is counted neither, or twice.
+  /// Ends a subscription, of which the client tells nothing afterwards, and counts what waits. A message that the
+  /// client takes or begins to dispatch between the two is counted neither, or twice.
   func end(_ subscription: OpaquePointer) {
     count(of: subscription)
     var waiting = Int32(0)

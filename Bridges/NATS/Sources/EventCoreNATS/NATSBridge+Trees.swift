@@ -18,8 +18,9 @@ extension NATSBridge {
   /// of the nodes down to the one that raised it, and the event's own subject. Spaces, dots, `*`, `>` and `%` of a name
   /// are written as in a URL, and an empty one as `%`. One that is consumed below stays here, and so does one that does
   /// not climb: raised without `.bubbling`, or propagated. There it goes as far as it was raised to go here (`scope`),
-  /// also if a handler here consumes it above the node, or when it propagates. One whose node has left
-  /// the mounted one while it climbed, by a handler or another thread, has no path: it is counted as ``Counts/unsent``.
+  /// also if a handler here consumes it above the node, or when it propagates. One whose node has left the mounted one
+  /// while it climbed, by a handler or another thread, has no path: it is counted as ``Counts/unsent``.
+  ///
   /// What comes in is raised at the node with the same names, and does not go out again; what its handlers raise does.
   /// Without such a node it is counted as ``Counts/unheard``; of several nodes with one name the first one gets it. One
   /// whose path has more than some 4,000 bytes is counted as ``Counts/tooLarge`` where it is raised. Mount no node

@@ -140,10 +140,9 @@ public final class NATSBridge: Sendable {
   ///
   /// Of several calls the first one drains, within its limit; the others wait for it, and return the same.
   ///
-  /// What is published after the call has begun, or arrives then, is not promised; a registration that is made after the
-  /// end has ended itself. Handlers of events that are not
-  /// durable may still be running: for these drain the registrations first (``RemoteRegistration/drain(within:)``),
-  /// then their receivers, and then the bridge.
+  /// What is published after the call has begun, or arrives then, is not promised; a registration that is made after
+  /// the end has ended itself. Handlers of events that are not durable may still be running: for these drain the
+  /// registrations first (``RemoteRegistration/drain(within:)``), then their receivers, and then the bridge.
   ///
   /// While the client writes to a network that takes nothing, which it gives up after three heartbeats, nothing else
   /// can be done with the connection. Then this returns false some two seconds after the limit; connection and counts

@@ -71,8 +71,9 @@ public struct NATSBridgeError: Error, CustomStringConvertible {
   static func advice(on cause: String) -> String {
     guard cause.lowercased().contains("maximum control line exceeded") else { return "" }
     return """
-      : a bridge writes lines of up to 4,096 bytes, which is what servers take by default, and a longer first one for a \
-      longer Options.name, password or token. Shorten these, or set max_control_line: 4096 or more in its configuration
+      : a bridge writes lines of up to 4,096 bytes, which is what servers take by default, and a longer first one for \
+      a longer Options.name, password or token. Shorten these, or set max_control_line: 4096 or more in its \
+      configuration
       """
   }
 

@@ -65,8 +65,9 @@ public final class RemoteRegistration: Sendable {
   /// ```
   ///
   /// - Parameter limit: How long it may take. Then it ends at once, as by ``remove()``.
-  /// - Returns: Whether all was dispatched in time. False if it has ended before, or is none that subscribes to events:
-  ///   others stay as they are.
+  /// - Returns: Whether all was dispatched in time. False if it has ended before, and at once if it is another one,
+  ///   which then stays as it is: what publishes, mounts a node, forwards or answers requests, or joins coordinators
+  ///   ends by ``remove()``, or is drained with the bridge (``NATSBridge/drain(within:)``).
   ///
   /// **Threads**: any, but not inside a handler that the subscription waits for.
   @discardableResult

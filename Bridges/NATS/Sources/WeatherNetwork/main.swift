@@ -15,6 +15,9 @@ guard arguments.count == 4, let seconds = Double(arguments[3]) else {
   print("usage: eventcore-weather sensors|workers|dashboard URL SECONDS")
   fatalError("Three arguments are needed, and these were given: \(arguments.dropFirst()). Run demo.sh, which passes them.")
 }
+guard seconds > 0, seconds <= 86_400 else {
+  fatalError("A run takes more than 0 and up to 86,400 seconds, and this was \(arguments[3]): pass such a number.")
+}
 let server = NATSServer.url(arguments[2])
 let duration = Duration.seconds(seconds)
 do {

@@ -129,7 +129,8 @@ import Testing
     #expect(bridge.counts.unsent == 3 && bridge.counts.sent == held)
   }
 
-  @Test("what waits in the client when a subscription ends is counted", arguments: ["remove", "close", "drain", "bridge"])
+  @Test(
+    "what waits in the client when a subscription ends is counted", arguments: ["remove", "close", "drain", "bridge"])
   func leftBehind(how: String) async throws {
     let server = try ServerProcess()
     let (here, there) = (EventCentral(), EventCentral())

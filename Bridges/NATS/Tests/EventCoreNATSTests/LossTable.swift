@@ -75,6 +75,10 @@ import Testing
       ]
     ),
     (
+      "a central is subscribed to it twice, by one bridge or two",
+      ["LossCellTests.twice", "LossCellTests.twice", "LossCellTests.streamTwice", "LossCellTests.parentTwice"]
+    ),
+    (
       "the server forbids its subject to the sender",
       ["LossCellTests.forbidden", "LossCellTests.forbidden", "StreamTests.forbidden", "CoordinatorTests.forbidden"]
     ),

@@ -28,7 +28,9 @@ import Testing
     }
   }
 
-  @Test("an event whose node leaves the mounted one while it climbs goes out under no path, and is counted", arguments: cores)
+  @Test(
+    "an event whose node leaves the mounted one while it climbs goes out under no path, and is counted",
+    arguments: cores)
   func leaves(core: EventCentral.Core) async throws {
     let server = try ServerProcess()
     let (plant, world) = (Plant(core), EventCentral(core: core))
@@ -60,7 +62,9 @@ import Testing
     #expect(log.count == 2)
   }
 
-  @Test("while another thread attaches and detaches its node, an event goes out under its path or is counted", arguments: cores)
+  @Test(
+    "while another thread attaches and detaches its node, an event goes out under its path or is counted",
+    arguments: cores)
   func leavesMeanwhile(core: EventCentral.Core) async throws {
     let server = try ServerProcess()
     let (plant, world) = (Plant(core), EventCentral(core: core))

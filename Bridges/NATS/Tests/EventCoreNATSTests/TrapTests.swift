@@ -117,7 +117,7 @@ import Testing
       options.patience = .zero
       try await bridge.durable(Order.self, stream: "ORDERS", as: "test", options: options)
     }
-    expect(time, says: "DurableOptions.patience is how long an event may take, more than zero, and this one is 0.0 seconds")
+    expect(time, says: "patience is how long an event may take, more than zero, and this one is 0.0 seconds")
   }
 
   @Test("one request or more may be answered at a time")
