@@ -163,4 +163,36 @@ import Testing
     leaf.raiseInward(event: Small(number: 4))
     #expect(told.take() == phases.map { "3 \($0) false" } + phases.map { "4 \($0) true" })
   }
+
+  @Test("a bridge raises with a scope, which the handlers can tell", arguments: cores)
+  func scopes(core: EventCentral.Core) {
+    let root = EventNode(name: "root", core: core)
+    let leaf = EventNode(parent: root, name: "leaf")
+    let told = Log<String>()
+    for mode in [CaptureMode.onCapture, .onRaise, .onPropagate] {
+      leaf.addHandler(mode, for: Small.self) { context in
+        told.append("\(context.phase) \(context.scope.rawValue) \(context.isInward)")
+        return .continue
+      }
+    }
+    leaf.raiseInward(event: Small(number: 1), scope: .bubbling)
+    #expect(told.take() == ["raise 1 true"])
+    leaf.raise(event: Small(number: 2), scope: [.capturing, .propagating])
+    #expect(told.take() == ["capture 10 false", "propagate 10 false"])
+    leaf.propagate(event: Small(number: 3))
+    #expect(told.take() == ["propagate 2 false"])
+  }
+
+  @Test("the nodes from one down to another, or none", arguments: cores)
+  func nodesBetween(core: EventCentral.Core) {
+    let root = EventNode(name: "root", core: core)
+    let hall = EventNode(parent: root, name: "hall")
+    let line = EventNode(parent: hall, name: "line")
+    #expect(root.nodes(downTo: line)?.map(\.name) == ["hall", "line"])
+    #expect(hall.nodes(downTo: line)?.map(\.name) == ["line"])
+    #expect(line.nodes(downTo: line)?.isEmpty == true)
+    #expect(line.nodes(downTo: root) == nil)
+    hall.detach()
+    #expect(root.nodes(downTo: line) == nil)
+  }
 }
