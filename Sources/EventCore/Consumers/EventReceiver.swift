@@ -28,14 +28,20 @@ extension EventReceiver {
 
 extension [any EventReceiver] {
   /// The names under which a log or metrics of these receivers tell them apart: of several with one name the second is
-  /// `Name-2`, and so on.
+  /// `Name-2`, and so on. A number whose name a receiver has, or has got, is left out.
   package var distinctNames: [String] {
-    var seen: [String: Int] = [:]
-    return map { receiver in
-      let name = receiver.receiverName
-      seen[name, default: 0] += 1
-      let number = seen[name, default: 1]
-      return number == 1 ? name : "\(name)-\(number)"
+    let names = map(\.receiverName)
+    // Those of later receivers as well, which keep them.
+    var given = Set(names)
+    var numbers: [String: Int] = [:]
+    return names.map { name in
+      guard var number = numbers[name] else {
+        numbers[name] = 1
+        return name
+      }
+      repeat { number += 1 } while !given.insert("\(name)-\(number)").inserted
+      numbers[name] = number
+      return "\(name)-\(number)"
     }
   }
 }

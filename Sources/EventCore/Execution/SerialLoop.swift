@@ -73,11 +73,18 @@ final class SerialLoop: TimerLoop, Sendable {
 
   /// A consumer's name in traces; a number follows it if others have it, too.
   func name(_ name: String) -> TraceName {
-    let count = state.withLock { state in
-      state.names[name, default: 0] += 1
-      return state.names[name, default: 0]
+    let label = state.withLock { state in
+      guard var number = state.names[name] else {
+        state.names[name] = 1
+        return name
+      }
+      // Others may be named as this one would be, and those that come are numbered after it.
+      repeat { number += 1 } while state.names["\(name) \(number)"] != nil
+      state.names[name] = number
+      state.names["\(name) \(number)"] = 1
+      return "\(name) \(number)"
     }
-    return TraceName(log, count == 1 ? name : "\(name) \(count)")
+    return TraceName(log, label)
   }
 
   // MARK: From its members

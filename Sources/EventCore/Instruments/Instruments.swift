@@ -56,13 +56,15 @@ final class Instruments: Sendable {
   }
 
   private struct Name {
-    /// How many receivers have had it, and how many have it.
-    var made = 0
+    /// The number of the last receiver that got it, and how many have it.
+    var last = 0
     var live = 0
   }
 
   private struct State {
     var names: [String: Name] = [:]
+    /// Of the receivers that have not ended, each of which has one to itself.
+    var labels: Set<String> = []
     var count = 0
     var wishes: [Int: Wish] = [:]
     /// By the numbers of their probes, which grow.
@@ -176,9 +178,12 @@ final class Instruments: Sendable {
   /// Makes the probe of a receiver.
   func makeProbe(_ name: String) -> ConsumerProbe {
     let ordinal = state.withLock { state in
-      state.names[name, default: Name()].made += 1
-      state.names[name]?.live += 1
-      return state.names[name]?.made ?? 1
+      var named = state.names[name] ?? Name()
+      // A receiver may have been named as another one is labelled.
+      repeat { named.last += 1 } while !state.labels.insert(ConsumerProbe.label(name, named.last)).inserted
+      named.live += 1
+      state.names[name] = named
+      return named.last
     }
     return ConsumerProbe(name, ordinal)
   }
@@ -203,6 +208,7 @@ final class Instruments: Sendable {
     last?.endWaiting()
     state.withLock { state in
       state.receivers[probe.number] = nil
+      state.labels.remove(probe.label)
       // What it dispatched on threads that ended before it.
       for (key, count) in state.past where key.source == probe.label {
         state.past[key] = nil
