@@ -185,7 +185,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     let batch = consumer.isDrivenByLoop ? 1 : Self.largeBatch
     let context = shared(.thread(ObjectIdentifier(consumer))) { key in
       pumped(
-        isPump ? .pump : .eventThread, ThreadDriver(consumer), key, batch: batch, named: "thread",
+        isPump ? .pump : .eventThread, ThreadDriver(consumer), key, batch: batch, named: consumer.probe.name,
         isDrivenElsewhere: true)
     }
     consumer.add(guest: context.consumer)

@@ -56,6 +56,24 @@ struct ReceiverNameTests {
     for thread in threads { thread.cancel() }
   }
 
+  @Test("the place of listeners on another central's thread or pump has the name of that", arguments: cores)
+  func guests(core: EventCentral.Core) {
+    let (central, other) = (EventCentral(core: core), EventCentral(core: core))
+    let (thread, pump) = (EventThread(on: other, name: "physics"), EventPump(on: other))
+    let isDone = Gate()
+    thread.addEventCallback { (_: Step) in
+      Step.addListener(nil, { _ in }, executeOn: .requesterThread, on: central)
+      isDone.open()
+    }
+    Step().queue(on: other)
+    isDone.pass()
+    Step.addListener(nil, { _ in }, executeOn: .pump(pump.place), on: central)
+    #expect(central.statistics.receivers.map(\.name) == ["physics", "EventPump"])
+    end([thread])
+    pump.cancel()
+    pump.run()
+  }
+
   private func end(_ threads: [EventThread]) {
     for thread in threads {
       thread.cancel()
