@@ -41,7 +41,7 @@ struct Top: ParsableCommand {
       let frame = try JSONDecoder().decode(Frame.self, from: Data(line))
       // To the upper left; each line is cleared to its end, and what is below the last one.
       let (columns, rows) = size
-      let lines = page(frame, after: last).prefix(rows).map { line in
+      let lines = Self.page(frame, after: last).prefix(rows).map { line in
         // Names are the other process's: what moves the cursor stays out. A line that the terminal continues would move
         // those below.
         String(String.UnicodeScalarView(line.unicodeScalars.filter { $0.properties.generalCategory != .control }))
@@ -61,12 +61,15 @@ struct Top: ParsableCommand {
     return (Int(window.ws_col), Int(window.ws_row))
   }
 
-  private func page(_ frame: Frame, after last: Frame?) -> [String] {
-    let seconds = last.map { Double(frame.time - $0.time) / 1e9 }
-    let handled = { (frame: Frame) in frame.statistics.receivers.reduce(0) { $0 + $1.counts.delivered } }
+  /// What a page shows. A frame is another process's, which may say anything: no number of it may end this one.
+  static func page(_ frame: Frame, after last: Frame?) -> [String] {
+    let seconds = last.map { (Double(frame.time) - Double($0.time)) / 1e9 }
+    let handled = { (frame: Frame) in frame.statistics.receivers.reduce(0) { $0 &+ $1.counts.delivered } }
     var heading = "\(frame.name) (\(frame.process))   \(handled(frame)) events handled"
-    if let last, let seconds, seconds > 0 {
-      heading += ", \(Int((Double(handled(frame)) - Double(handled(last))) / seconds)) a second"
+    if let last, let seconds, seconds > 0,
+      let rate = Int(exactly: ((Double(handled(frame)) - Double(handled(last))) / seconds).rounded(.towardZero))
+    {
+      heading += ", \(rate) a second"
     }
     let table = frame.statistics.description.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     let slow = frame.slow.map {

@@ -74,7 +74,7 @@ public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvert
       let mailbox = receiver.mailbox
       lines.append([
         receiver.name + (receiver.hasEnded ? " (ended)" : ""), "", "\(receiver.counts.delivered)",
-        "\(receiver.counts.skipped)", "\(mailbox.dropped + mailbox.refused + receiver.counts.cancelled)",
+        "\(receiver.counts.skipped)", "\(mailbox.dropped &+ mailbox.refused &+ receiver.counts.cancelled)",
         "\(mailbox.waiting)", mailbox.highWaterMark == 0 ? "" : "\(mailbox.highWaterMark)", "", "", "", "",
       ])
       for handled in receiver.types {
