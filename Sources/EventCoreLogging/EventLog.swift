@@ -19,6 +19,8 @@
   ///
   /// Handlers are logged from the making of the log until its last reference goes: those that throw on a thread of the
   /// log, slow ones on a queue of its watch. Mailboxes are looked at by ``run()``, or by ``look()``.
+  /// Where a central is observed, the end of ``run()`` shows as an event `EventLog.Mark`, by which the log waits for the
+  /// failures before it.
   ///
   /// **Threads**: any, for every member.
   public final class EventLog: Sendable {

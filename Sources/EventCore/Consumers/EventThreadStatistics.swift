@@ -5,6 +5,8 @@
 ///
 /// A job of an actor or a task on the thread counts as an event, and so does what a tree or another source hands over to
 /// it: as delivered if it ran there, as cancelled if it did not, though the jobs of actors and tasks then run elsewhere.
+/// So does the kept event for a handler that registers (``Eventable/keepNewest(on:maximumAge:)``): as delivered when
+/// its turn has come, also if the handler's interest skips it, or something newer has made it superfluous.
 public struct EventThreadStatistics: Sendable, Equatable, Codable {
   /// Events for which at least one callback was called.
   public var delivered: UInt64

@@ -14,7 +14,11 @@ extension Eventable {
   /// which is newer. It finds a place in a full mailbox, and has its priority and the time of its dispatch, by which
   /// interests judge it. What is dispatched after the registration comes as always (D4). The threads of a pool, which share
   /// their work, get no kept events. Until its turn comes, a kept event counts as one that waits, even if a newer one
-  /// has made it superfluous.
+  /// has made it superfluous; then it counts as delivered, whether it has called the handler or not.
+  ///
+  /// The newest event alone is kept. So who registers is called for none if a newer one is dispatched before the kept
+  /// one's turn, and is refused or dropped by the bound of the mailbox, or skipped by the interest. A mailbox without a
+  /// bound loses none.
   ///
   /// - Parameters:
   ///   - central: Which one; until its end.
@@ -51,7 +55,9 @@ extension Eventable {
     sticky(on: central, orMake: false)?.newest()?.event
   }
 
-  /// Forgets the event that is kept: who comes later gets none, until the next one is dispatched.
+  /// Forgets the event that is kept: nobody is called for it any more. That is who comes later, until the next one is
+  /// dispatched, and also who has registered before and was not called for it yet. What was dispatched after a
+  /// registration comes all the same.
   ///
   /// - Parameter central: Which one.
   ///
