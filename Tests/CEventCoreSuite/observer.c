@@ -6,6 +6,8 @@
 #ifdef EVC_URCU
 #include "suite.h"
 
+#include <eventcore/realtime.h>
+
 /* Counts what it is told. Each dispatch gets the time 7 if that is wanted, and otherwise 9. */
 struct observed {
 	uint64_t calls, events, timed;
@@ -243,7 +245,113 @@ static const char *through_balancer(void)
 	return NULL;
 }
 
+/* What user code inside a dispatch is told when it wants to end the thread's part, or the core. */
+struct leaver {
+	unsigned calls;
+	enum evc_status left, ended;
+};
+
+static void leave(struct leaver *leaver)
+{
+	leaver->calls++;
+	leaver->left = evc_unregister_thread();
+	leaver->ended = evc_shutdown();
+}
+
+static void leave_in_note(void *context, uint64_t key, uint32_t events, bool timed, struct evc_note *note)
+{
+	(void)key, (void)events, (void)timed, (void)note;
+	leave(context);
+}
+
+static uint64_t leave_in_clock(void *context)
+{
+	leave(context);
+	return 5;
+}
+
+/* 0: as bytes; 1: in place; 2: of three events; 3: as a batch; 4: without waiting. */
+static const char *leave_by(struct evc_router *router, struct suite_receiver *receiver, unsigned way)
+{
+	struct evc_envelope *envelope;
+	struct evc_dispatch dispatch;
+	uint64_t value = 7, *place;
+
+	if (way == 0) {
+		EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value), 8, NULL));
+	} else if (way == 1) {
+		place = evc_dispatch_begin_one(router, 1, EVC_LANE_QUEUE_NORMAL, sizeof(value), 8);
+		EXPECT(place != NULL, "the fast path was not taken");
+		*place = value;
+		EXPECT_EQUAL(evc_dispatch_commit_one(place), 1, "acceptances");
+	} else if (way < 4) {
+		EXPECT_OK((way == 2 ? evc_dispatch_begin : evc_dispatch_begin_batch)(
+			router, 1, EVC_LANE_QUEUE_NORMAL, sizeof(value), 8, 3, &dispatch));
+		EXPECT((dispatch.array != NULL) == (way == 3), "another path was taken (way %u)", way);
+		envelope = dispatch.first;
+		for (uint32_t i = 0; i < dispatch.payloads; i++) {
+			if (dispatch.array != NULL) {
+				((uint64_t *)dispatch.array)[i] = value;
+				continue;
+			}
+			*(uint64_t *)evc_envelope_payload(envelope) = value;
+			envelope = evc_dispatch_next(envelope);
+		}
+		EXPECT_EQUAL(evc_dispatch_commit(&dispatch), 3, "acceptances");
+	} else {
+		EXPECT_OK(evc_try_dispatch(router, 1, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value), 8, NULL));
+	}
+	EXPECT_STATUS(evc_mailbox_pump(receiver->mailbox, 16), EVC_EMPTY);
+	return NULL;
+}
+
+static const char *leaves_inside(bool by_clock)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .polled = true, .batches = true };
+	struct leaver leaver = { 0 };
+	struct evc_observer observer = { &leaver, leave_in_note };
+	struct evc_clock clock = { &leaver, leave_in_clock };
+	struct suite_receiver receiver;
+	struct evc_router *router;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, &options));
+	EXPECT_NONE(suite_receiver_make_plain(&receiver));
+	EXPECT_OK(evc_router_create(&router));
+	if (by_clock)
+		EXPECT_OK(evc_router_set_clock(router, &clock));
+	else
+		EXPECT_OK(evc_router_set_observer(router, &observer));
+	EXPECT_OK(evc_router_subscribe(router, 1, receiver.subscription, 1, by_clock));
+	EXPECT_OK(evc_reserve(16));
+	/* Has the route in the cache. */
+	EXPECT_NONE(leave_by(router, &receiver, 0));
+	/* evc_try_dispatch tells no observer. */
+	for (unsigned way = 0; way < (by_clock ? 5 : 4); way++) {
+		leaver = (struct leaver){ .left = EVC_OK, .ended = EVC_OK };
+		EXPECT_NONE(leave_by(router, &receiver, way));
+		EXPECT_EQUAL(leaver.calls, 1, "calls in a dispatch");
+		EXPECT(leaver.left == EVC_NOT_PERMITTED, "the thread was unregistered in its own dispatch (way %u)", way);
+		EXPECT(leaver.ended == EVC_NOT_PERMITTED, "the core was ended in a dispatch (way %u)", way);
+	}
+	evc_router_destroy(router);
+	evc_mailbox_release(receiver.mailbox);
+	EXPECT(suite_settle(), "no grace period within the limit");
+	return NULL;
+}
+
+static const char *leaves_inside_note(void)
+{
+	return leaves_inside(false);
+}
+
+static const char *leaves_inside_clock(void)
+{
+	return leaves_inside(true);
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "D7 an observer cannot unregister the thread, nor end the core, in the dispatch it is told of", leaves_inside_note },
+	{ "D7 nor can the clock of a router, in the dispatch that reads it", leaves_inside_clock },
 	{ "an observer is told of each dispatch while there is one, and gives the events their time", told },
 	{ "an observer can have dispatches counted in place of being told, and marks those it is told of", counted },
 	{ "an observer is told of the first dispatch of each origin, and after each change", told_again },

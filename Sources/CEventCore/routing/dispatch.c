@@ -50,9 +50,10 @@ static __attribute__((noinline)) void *begin_slowly(struct evc_thread_record *re
 		evc_spares_unreserve(record, snapshot->needs, 1);
 		return NULL;
 	}
+	/* Before the stamp, which may run user code. */
+	record->pins++;
 	evc_dispatch_address(envelope, &snapshot->entries[0],
 			     evc_snapshot_stamp(snapshot, evc_route_counts_of(record, entry), 1), lane, 0);
-	record->pins++;
 	return envelope->bytes;
 }
 

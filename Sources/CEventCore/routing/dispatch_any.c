@@ -150,6 +150,8 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 		*out = (struct evc_dispatch){ 0 };
 		return EVC_OK;
 	}
+	/* Behind the look-up, which asks for it, and before the stamp, which may run user code. */
+	record->pins++;
 	/* What the cache has at the place is another route if the snapshot is not cached. */
 	form.stamp = evc_snapshot_stamp(snapshot, owned ? NULL : evc_route_counts_of(record, entry), events);
 	form.size = size;
@@ -161,10 +163,11 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 	status = begin(record, snapshot, &form, out);
 	if (evc_likely(status == EVC_OK)) {
 		out->snapshot = owned ? snapshot : NULL;
-		record->pins++;
-	} else if (owned) {
-		evc_snapshot_release(snapshot);
+		return EVC_OK;
 	}
+	record->pins--;
+	if (owned)
+		evc_snapshot_release(snapshot);
 	return status;
 }
 

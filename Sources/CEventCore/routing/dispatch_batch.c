@@ -36,6 +36,8 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 		return EVC_OUT_OF_MEMORY;
 	array = envelope->batch.payload;
 	evc_slot_set_next(envelope, NULL);
+	/* Before the stamp, which may run user code. */
+	record->pins++;
 	evc_dispatch_address(envelope, receiver,
 			     evc_snapshot_stamp(entry->snapshot, evc_route_counts_of(record, entry), events), lane,
 			     EVC_ENVELOPE_BOXED | EVC_ENVELOPE_BATCH);
@@ -57,7 +59,6 @@ enum evc_status evc_dispatch_begin_batch(struct evc_router *router, uint64_t key
 		.record = record,
 		.array = array,
 	};
-	record->pins++;
 	return EVC_OK;
 
 single:
