@@ -39,10 +39,17 @@ static void finalize(void *context)
 
 const char *shared_open(struct shared_receiver *receiver)
 {
+	return shared_open_bounded(receiver, 0, EVC_OVERFLOW_REFUSE, 0);
+}
+
+const char *shared_open_bounded(struct shared_receiver *receiver, uint64_t capacity, enum evc_overflow policy,
+				uint64_t block_ns)
+{
 	struct evc_shared_subscription_options options = { sizeof(options), receiver, deliver, drop, finalize };
 
 	memset(receiver, 0, sizeof(*receiver));
-	EXPECT_OK(evc_shared_mailbox_create(&receiver->mailbox));
+	EXPECT_OK(capacity == 0 ? evc_shared_mailbox_create(&receiver->mailbox)
+				: evc_shared_mailbox_create_bounded(capacity, policy, block_ns, &receiver->mailbox));
 	EXPECT_OK(evc_shared_mailbox_add_subscription(receiver->mailbox, &options,
 						      &receiver->subscription));
 	return NULL;

@@ -21,6 +21,9 @@ struct shared_receiver {
 };
 
 const char *shared_open(struct shared_receiver *receiver);
+/* 0: any number of events. */
+const char *shared_open_bounded(struct shared_receiver *receiver, uint64_t capacity, enum evc_overflow policy,
+				uint64_t block_ns);
 /* Waits until this many workers sleep for shared events and none is looking. False after the limit. */
 bool shared_all_asleep(struct evc_shared_mailbox *mailbox, unsigned count);
 /* Posts a single envelope; a refused one ends without `drop`, since it was not accepted. */

@@ -158,7 +158,49 @@ static const char *leaves_inside(void)
 	return NULL;
 }
 
+/* What `idle` posts, to a mailbox with one place. */
+static struct shared_receiver *full;
+static enum evc_status first_post, second_post;
+static uint64_t waited;
+
+static void post_two(void *context)
+{
+	uint64_t began;
+
+	(void)context;
+	first_post = shared_post(full, EVC_LANE_QUEUE_NORMAL, 1);
+	began = evc_clock_now();
+	second_post = shared_post(full, EVC_LANE_QUEUE_NORMAL, 2);
+	waited = evc_clock_now() - began;
+}
+
+/* Nobody else would free a place: as in a handler, and as by evc_worker_run. */
+static const char *idle_posts(void)
+{
+	/* A wait that is not refused takes so long, and fails the test. */
+	const uint64_t block_ns = UINT64_C(3000000000);
+	struct evc_mailbox_options options = { .size = sizeof(options), .idle = post_two };
+	struct shared_receiver receiver;
+	struct evc_worker *worker;
+
+	EXPECT_NONE(shared_open_bounded(&receiver, 1, EVC_OVERFLOW_BLOCK, block_ns));
+	full = &receiver;
+	EXPECT_OK(evc_worker_create(receiver.mailbox, &options, &worker));
+	EXPECT_STATUS(evc_worker_poll(worker), EVC_EMPTY);
+	EXPECT_STATUS(first_post, EVC_OK);
+	EXPECT_STATUS(second_post, EVC_FULL);
+	EXPECT(waited < block_ns, "`idle` of a polled worker waited for a place in its own mailbox");
+	EXPECT_OK(evc_worker_poll(worker));
+	evc_shared_mailbox_close(receiver.mailbox);
+	EXPECT_STATUS(evc_worker_poll(worker), EVC_CLOSED);
+	evc_worker_destroy(worker);
+	evc_shared_mailbox_release(receiver.mailbox);
+	EXPECT_EQUAL(receiver.delivered, 1, "deliveries");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "a polled worker's idle is refused a place in its own full mailbox, and does not wait for it", idle_posts },
 	{ "D1, D4: a poll delivers the one event that is next, or none", one_by_one },
 	{ "D7 a handler that a worker runs cannot unregister its thread", leaves_inside },
 	{ "D10: a polled worker that is held leaves shared events alone until it is admitted", held },

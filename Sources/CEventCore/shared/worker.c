@@ -349,11 +349,12 @@ enum evc_status evc_worker_poll(struct evc_worker *worker)
 	consumed.mailbox = worker->shared;
 	evc_shared_consumed = &consumed;
 	status = deliver_next(worker);
-	evc_shared_consumed = consumed.outer;
 	if (status == EVC_EMPTY)
 		evc_mailbox_call_idle(worker->mailbox);
+	/* Behind `idle`, whose posts must not wait for a place either: nobody else would free it. */
+	evc_shared_consumed = consumed.outer;
 	/* The next poll may be far off. */
-	else if (status == EVC_OK)
+	if (status == EVC_OK)
 		evc_shared_unblock(worker->shared);
 	return status;
 }
