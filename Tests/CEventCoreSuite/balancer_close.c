@@ -107,6 +107,61 @@ static const char *half(void)
 	return NULL;
 }
 
+/* Closes all receivers at the third question, in the middle of a chain. */
+static uint32_t choose_closing(void *context, const struct evc_balancer_choice *choice)
+{
+	struct crew *crew = context;
+
+	(void)choice;
+	if (crew->asked++ == 2)
+		for (unsigned i = 0; i < crew->count; i++)
+			evc_mailbox_close_when_empty(crew->receivers[i].mailbox);
+	return 0;
+}
+
+/* What a balancer frees of a chain is not accepted: its dispatch learns it, and so does a balancer around it. */
+static const char *lost_in_the_middle(bool is_inner)
+{
+	/* A balancer posts the first of a chain before it asks about the next; the one around does so, too. */
+	const uint32_t accepted = is_inner ? 2 : 1;
+	struct evc_dispatch_outcome outcome;
+	struct evc_balancer *outer = NULL;
+	struct evc_load load = { 0 };
+	struct evc_dispatch dispatch;
+	struct evc_router *router;
+	struct crew crew;
+
+	EXPECT_NONE(crew_open(&crew, 2, choose_closing));
+	EXPECT_OK(evc_router_create(&router));
+	if (is_inner) {
+		EXPECT_OK(evc_balancer_create(NULL, &outer));
+		EXPECT_OK(evc_balancer_add(outer, evc_balancer_subscription(crew.balancer), 0, false, &load));
+	}
+	EXPECT_OK(evc_router_subscribe(router, 1, evc_balancer_subscription(is_inner ? outer : crew.balancer), 0, false));
+	EXPECT_OK(evc_dispatch_begin(router, 1, EVC_LANE_QUEUE_NORMAL, sizeof(uint64_t), 8, 5, &dispatch));
+	EXPECT_EQUAL(evc_dispatch_commit_reporting(&dispatch, &outcome), accepted, "acceptances");
+	EXPECT_EQUAL(outcome.accepted, accepted, "accepted");
+	EXPECT_EQUAL(outcome.refused, 5 - accepted, "D4: refused");
+	EXPECT_EQUAL(outcome.dropped + outcome.closed, 0, "others");
+	EXPECT_EQUAL(evc_balancer_dropped(crew.balancer), 5 - accepted, "D4: what the balancer freed");
+	EXPECT_EQUAL(crew.drops, 5 - accepted, "D4: ended payloads");
+	if (is_inner) {
+		EXPECT_EQUAL(evc_load_promised(&load), accepted, "promises that wait");
+		EXPECT_EQUAL(evc_load_lost(&load), 5 - accepted, "lost promises");
+		EXPECT_EQUAL(evc_load_retire(&load), 5, "promises in all");
+	}
+	evc_router_destroy(router);
+	evc_balancer_release(outer);
+	EXPECT(suite_settle(), "no grace period within the limit");
+	return crew_close(&crew);
+}
+
+static const char *half_of_a_dispatch(void)
+{
+	EXPECT_NONE(lost_in_the_middle(false));
+	return lost_in_the_middle(true);
+}
+
 /* A receiver without memory is not one that has closed: its promises are counted as lost, so that it can retire. */
 static const char *starved(void)
 {
@@ -245,6 +300,7 @@ static const char *plain_looks_again(void)
 static const struct evc_suite_test tests[] = {
 	{ "D4 what a closed or retired receiver would get goes to another, or back", closed },
 	{ "D4 what is left of a chain when the last receiver closes is counted", half },
+	{ "D4 and reported as refused, also to a balancer around this one", half_of_a_dispatch },
 	{ "D4 a receiver without memory has not closed, and its promises count as lost", starved },
 	{ "D4 a balancer looks again when all that it knew were replaced", looks_again },
 	{ "D4 plain payloads: what a closed or retired receiver would get", plain_closed },

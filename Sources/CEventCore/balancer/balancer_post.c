@@ -246,6 +246,8 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 	}
 	/* The chain belongs to the balancer, since a part was accepted; the rest ends here, counted (D4). */
 	atomic_fetch_add_explicit(&balancer->dropped, rest.count, memory_order_relaxed);
+	/* The dispatch learns it, and a balancer around this one, whose promises these were. Before the user's code. */
+	record->overflow.refused += rest.count;
 	evc_chain_end(&rest);
 	return EVC_OK;
 }
