@@ -97,7 +97,89 @@ static const char *manual_clocks(void)
 	return on_a_manual_clock(true);
 }
 
+/* A clock that `control` or `idle` moves to the deadline; the latter posts then. */
+struct moved {
+	struct evc_router *router;
+	uint64_t time, idles, handled;
+	bool by_idle;
+};
+
+static uint64_t read_moved(void *context)
+{
+	return ((const struct moved *)context)->time;
+}
+
+static void move_in_control(void *context)
+{
+	struct moved *moved = context;
+
+	if (!moved->by_idle)
+		moved->time = 50;
+}
+
+static void move_in_idle(void *context)
+{
+	struct moved *moved = context;
+	uint64_t value = 0;
+
+	if (moved->by_idle && moved->idles++ == 0) {
+		moved->time = 50;
+		(void)(evc_dispatch_bytes(moved->router, 1, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value), 8, NULL) == EVC_OK);
+	}
+}
+
+static bool count_one(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	(void)payload, (void)envelope, (void)owned;
+	((struct moved *)context)->handled++;
+	return true;
+}
+
+static const char *on_a_moved_clock(bool by_idle, bool together, enum evc_overflow policy, uint64_t capacity)
+{
+	struct moved moved = { .time = 1, .by_idle = by_idle };
+	const struct evc_clock clock = { &moved, read_moved };
+	struct evc_mailbox_options options = {
+		.size = sizeof(options), .batches = together, .clock = &clock, .context = &moved,
+		.control = move_in_control, .idle = move_in_idle, .capacity = capacity, .overflow = policy,
+	};
+	struct evc_subscription_options handler = { .size = sizeof(handler), .context = &moved, .deliver = count_one };
+	struct evc_subscription *subscription;
+	struct evc_mailbox *mailbox;
+	uint64_t value = 0, handled;
+
+	EXPECT_OK(evc_router_create(&moved.router));
+	EXPECT_OK(evc_mailbox_create(&options, &mailbox));
+	EXPECT_OK(evc_mailbox_add_subscription(mailbox, &handler, &subscription));
+	EXPECT_OK(evc_router_subscribe(moved.router, 1, subscription, 0, false));
+	EXPECT_OK(evc_dispatch_bytes(moved.router, 1, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value), 8, NULL));
+	if (!by_idle)
+		evc_mailbox_interrupt(mailbox);
+	EXPECT_STATUS(evc_mailbox_pump_until(mailbox, 10, 50, &handled), EVC_TIMED_OUT);
+	EXPECT_EQUAL(handled, by_idle ? 1 : 0, "handled");
+	EXPECT_EQUAL(moved.handled, handled, "begun");
+	/* Nothing is lost, and a pump without a deadline has none. */
+	EXPECT_STATUS(evc_mailbox_pump(mailbox, 10), EVC_EMPTY);
+	EXPECT_EQUAL(moved.handled, by_idle ? 2 : 1, "handled in all");
+	EXPECT_OK(evc_router_unsubscribe(moved.router, 1, subscription));
+	evc_router_destroy(moved.router);
+	evc_mailbox_release(mailbox);
+	EXPECT(suite_settle(), "the reclaimer got stuck");
+	return NULL;
+}
+
+static const char *moved_clocks(void)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		EXPECT_NONE(on_a_moved_clock(i & 1, i & 2, EVC_OVERFLOW_REFUSE, 0));
+		EXPECT_NONE(on_a_moved_clock(i & 1, i & 2, EVC_OVERFLOW_REFUSE, 5));
+		EXPECT_NONE(on_a_moved_clock(i & 1, i & 2, EVC_OVERFLOW_DROP_OLDEST, 5));
+	}
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "on a clock of the caller's none begins when control or idle has moved it to the deadline", moved_clocks },
 	{ "on a clock of the caller's none begins when the deadline has come, one by one and in a batch", manual_clocks },
 };
 SUITE_GROUP(suite_pump_clock, tests);

@@ -117,9 +117,9 @@ struct evc_mailbox_options {
 	/** With EVC_OVERFLOW_BLOCK: how long a post waits at most, in nanoseconds; EVC_FOREVER: no limit. */
 	uint64_t block_ns;
 	/**
-	 * The clock of the deadlines of `evc_mailbox_pump_until`; NULL: evc_clock_now. It is read before each event, so
-	 * that none begins when its time has come. Copied; its context must outlive the mailbox. Waits stay on the
-	 * system's clock.
+	 * The clock of the deadlines of `evc_mailbox_pump_until`; NULL: evc_clock_now. It is read before each event, and
+	 * behind `control` and `idle`, so that none begins when its time has come. Copied; its context must outlive the
+	 * mailbox. Waits stay on the system's clock.
 	 */
 	const struct evc_clock *clock;
 };

@@ -76,8 +76,8 @@ static inline uint64_t deliver(struct evc_mailbox *mailbox, struct evc_envelope 
 }
 
 /*
- * The loop of a consumer that delivers: EVC_OK after the last stretch, EVC_CLOSED when the mailbox has ended, and
- * EVC_EMPTY after `idle` when nothing is left.
+ * The loop of a consumer that delivers: EVC_OK after the last stretch, EVC_CLOSED when the mailbox has ended, EVC_EMPTY
+ * after `idle` when nothing is left, and EVC_TIMED_OUT if `control` has moved a caller's clock to the deadline.
  */
 static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, struct evc_stretch *stretch)
 {
@@ -98,6 +98,8 @@ static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, struct ev
 			continue;
 		}
 		stretch->left = left;
+		if (evc_unlikely(evc_stretch_is_late(stretch)))
+			return EVC_TIMED_OUT;
 		if (evc_likely(!evc_mailbox_is_closing(mailbox))) {
 			evc_mailbox_call_idle(mailbox);
 			return EVC_EMPTY;
@@ -169,7 +171,7 @@ static bool arm(struct evc_mailbox *mailbox)
 
 /*
  * Delivers stretch by stretch, as the consumer, and leaves before it arms the mailbox. EVC_OK after the last stretch,
- * EVC_EMPTY: the mailbox is given back and armed.
+ * EVC_EMPTY: the mailbox is given back and armed. Others as deliver_all.
  */
 static enum evc_status pump(struct evc_mailbox *mailbox, struct evc_stretch *stretch,
 			    struct evc_return_cache *returns)
@@ -179,18 +181,25 @@ static enum evc_status pump(struct evc_mailbox *mailbox, struct evc_stretch *str
 		enum evc_status status;
 
 		mailbox->returns = returns;
+		if (evc_unlikely(stretch->clock != NULL))
+			mailbox->timed = stretch;
 		status = deliver_all(mailbox, stretch);
 		mailbox->returns = NULL;
+		if (evc_unlikely(stretch->clock != NULL))
+			mailbox->timed = NULL;
 		evc_mailbox_leave(before);
 		if (status != EVC_EMPTY)
 			return status;
 		/* `idle` may have posted. The stretch goes on, so that single events put off no look. */
-		if (mailbox->occupied != 0)
-			continue;
-		/* Another pump may run, and use it, as soon as the mailbox is armed. */
-		evc_return_cache_flush(mailbox->by_hand);
-		if (arm(mailbox))
-			return EVC_EMPTY;
+		if (mailbox->occupied == 0) {
+			/* Another pump may run, and use it, as soon as the mailbox is armed. */
+			evc_return_cache_flush(mailbox->by_hand);
+			if (arm(mailbox))
+				return EVC_EMPTY;
+		}
+		/* And it may have moved the clock. */
+		if (evc_unlikely(evc_stretch_is_late(stretch)))
+			return EVC_TIMED_OUT;
 	}
 }
 

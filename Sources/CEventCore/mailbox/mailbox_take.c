@@ -8,6 +8,7 @@
  * way to the next envelope goes through the same steps.
  */
 #include "mailbox/mailbox_private.h"
+#include "mailbox/stretch.h"
 
 /* The least and longest pause before a drain, in iterations of evc_pause of about 30 ns. */
 #define PACE_LEAST 4u
@@ -206,7 +207,7 @@ uint32_t evc_mailbox_attend(struct evc_mailbox *mailbox)
 	return signal;
 }
 
-/* Handles a signal that is up. False if the mailbox closes. */
+/* Handles a signal that is up. False if the mailbox closes, or the time of its pump is over. */
 static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 {
 	uint32_t signal = evc_mailbox_attend(mailbox);
@@ -215,7 +216,8 @@ static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 		return false;
 	if (signal & EVC_SIGNAL_ALARM)
 		look_before_relied(mailbox);
-	return true;
+	/* `control` may have moved the clock. */
+	return mailbox->timed == NULL || !evc_stretch_is_late(mailbox->timed);
 }
 
 /*

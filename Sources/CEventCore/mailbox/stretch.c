@@ -9,7 +9,7 @@
 
 static bool next_by_callers_clock(struct evc_stretch *stretch)
 {
-	if (stretch->clock->now(stretch->clock->context) >= stretch->deadline)
+	if (evc_stretch_is_late(stretch))
 		return false;
 	stretch->left = 1;
 	stretch->behind--;

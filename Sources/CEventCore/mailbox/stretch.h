@@ -12,7 +12,7 @@
  * - its end at the first event of a subscription in this pump, and at the first one after a stretch that took longer than
  *   8 us: what is known of the pace is about others. So an event of a slow kind has no other behind it in its stretch.
  * Figures: Documentation/Choices.md. A clock of the caller's, which may be moved by handlers, is looked at before each
- * event.
+ * event, and again behind `control` and `idle`, which may move it too.
  */
 #ifndef EVC_STRETCH_H
 #define EVC_STRETCH_H
@@ -55,6 +55,12 @@ static inline uint64_t evc_stretch_meet(struct evc_stretch *stretch, struct evc_
 	stretch->behind += left - 1;
 	stretch->length = 1;
 	return 1;
+}
+
+/* True if a caller's clock has reached the deadline. */
+static inline bool evc_stretch_is_late(const struct evc_stretch *stretch)
+{
+	return stretch->clock != NULL && stretch->clock->now(stretch->clock->context) >= stretch->deadline;
 }
 
 /* Begins the next stretch, after `left` has come to 0. False: the limit or the deadline has come. */
