@@ -168,7 +168,38 @@ static const char *beside_trims(void)
 	return suite_alone(beside_trims_alone);
 }
 
+#ifndef EVC_ADDRESS_SANITIZER
+/* A library in the program that reserves for itself takes nothing of what the program has reserved. */
+static const char *after_a_smaller_one_alone(void)
+{
+	const uint32_t most = 4 * SLOTS_OF_A_SLAB;
+	struct world world;
+
+	EXPECT_NONE(open_world(&world));
+	EXPECT_OK(evc_reserve(most + CACHED));
+	EXPECT_OK(evc_reserve(16));
+	for (unsigned round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < most; i++)
+			EXPECT(send(&world, EVC_LANE_QUEUE_NORMAL) == EVC_OK, "post %u of %u was refused in round %u", i, most,
+			       round);
+		EXPECT_STATUS(evc_mailbox_pump(world.mailboxes[0], UINT64_MAX), EVC_EMPTY);
+		/* A slab that is free in two trims goes. */
+		for (unsigned i = 0; i < 3; i++)
+			evc_pool_trim();
+	}
+	return close_world(&world);
+}
+
+static const char *after_a_smaller_one(void)
+{
+	return suite_alone(after_a_smaller_one_alone);
+}
+#endif
+
 static const struct evc_suite_test tests[] = {
+#ifndef EVC_ADDRESS_SANITIZER
+	{ "D5 a smaller reserve takes nothing of a larger one", after_a_smaller_one },
+#endif
 	{ "D5 a reserve suffices after a burst, whatever pages a trim has given back", after_a_burst },
 	{ "D5 a reserve suffices on all lanes", on_all_lanes },
 	{ "D5 a trim takes nothing of a reserve, not even for a moment", beside_trims },

@@ -31,11 +31,15 @@ EVC_BEGIN_DECLS
  * for each receiver. Other dispatches of the thread use it too, but only when they would have to allocate envelopes
  * otherwise.
  *
+ * In a core that is compiled with AddressSanitizer no envelope is used a second time, so that its use after its end is
+ * found: reserve there as many as are posted in all, or again between the posts.
+ *
  * A trim (pool.h) leaves the envelopes of a thread alone that has no more than its reserve and the floor. A thread that
  * has more, after a burst of ordinary dispatches or from a thread that ended before, can be refused a post while a trim
  * looks through its free envelopes.
  *
- * @param envelopes how many are set aside after the call, at least; what a trim leaves to the thread grows as much
+ * @param envelopes how many are set aside after the call, at least; what a trim leaves to the thread grows as much.
+ *         Of several calls the largest number counts.
  *
  * Threads: each that will post, before it must not wait; any number of times. The reserve ends with the thread, and with
  * its `evc_unregister_thread` or `evc_shutdown`.

@@ -83,6 +83,7 @@ struct evc_envelope *evc_envelope_refill(struct evc_thread_record *record, unsig
 enum evc_status evc_reserve(uint32_t envelopes)
 {
 	struct evc_thread_record *record = evc_thread_record();
+	size_t bytes;
 
 	if (record == NULL)
 		return EVC_OUT_OF_MEMORY;
@@ -91,7 +92,10 @@ enum evc_status evc_reserve(uint32_t envelopes)
 	evc_domain_leave();
 	if (!evc_spares_provide(record, EVC_NEEDS_ENVELOPE, envelopes, false))
 		return EVC_OUT_OF_MEMORY;
-	atomic_store_explicit(&record->reserve_bytes, (size_t)envelopes << EVC_ENVELOPE_SHIFT, memory_order_relaxed);
+	bytes = (size_t)envelopes << EVC_ENVELOPE_SHIFT;
+	/* A smaller one, perhaps a library's, takes nothing of one before. Relaxed: only this thread writes it. */
+	if (bytes > atomic_load_explicit(&record->reserve_bytes, memory_order_relaxed))
+		atomic_store_explicit(&record->reserve_bytes, bytes, memory_order_relaxed);
 	return EVC_OK;
 }
 
