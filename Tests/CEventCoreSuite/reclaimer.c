@@ -248,6 +248,37 @@ static const char *wanted_behind_a_driver(void)
 	return NULL;
 }
 
+/* All of them in one of the lists, which go by the address. */
+static const char *eight_without_time(void)
+{
+	/* Static, as above. */
+	static struct {
+		_Alignas(4096) struct item item;
+	} items[100];
+	static struct list list;
+	uint32_t before = 0, found;
+	enum evc_status status;
+
+	list = (struct list){ .count = 100, .gate = SUITE_GATE };
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	(void)evc_domain_stop();
+	for (unsigned i = 0; i < 100; i++) {
+		items[i].item = (struct item){ .list = &list };
+		evc_domain_retire(&items[i].item.head, WEIGHT, reclaimed);
+	}
+	do {
+		status = evc_reclaim(0);
+		found = list.reclaimed;
+		EXPECT(status == EVC_OK || found - before >= 8, "a reclaim without time freed %u items", found - before);
+		before = found;
+	} while (status == EVC_TIMED_OUT);
+	EXPECT_OK(status);
+	EXPECT_EQUAL(list.reclaimed, 100, "items that came back");
+	evc_reclaimer_start();
+	EXPECT(suite_quiesce(), "the callback thread got stuck");
+	return NULL;
+}
+
 #if defined(__linux__) && defined(__GLIBC__)
 static struct {
 	struct evc_domain_head head;
@@ -308,6 +339,7 @@ static const struct evc_suite_test tests[] = {
 #if defined(__linux__) && defined(__GLIBC__)
 	{ "the callback thread does not stay where the thread stays that had work for it first", not_in_a_corner },
 #endif
+	{ "a reclaim without time frees eight items, however they are listed", eight_without_time },
 	{ "the callback thread takes over what a driver had no time for", wanted_behind_a_driver },
 	{ "a fork does not wait for user code that a reclaim runs, and its child goes on behind it",
 	  beside_user_code },

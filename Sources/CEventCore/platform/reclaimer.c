@@ -66,6 +66,8 @@
 #define MANY (UINT64_C(1) << 20)
 
 #define LISTS 8u
+/* What a turn without time reclaims, so that it gets on. */
+#define LEAST 8u
 
 static _Alignas(EVC_CACHE_LINE) _Atomic(struct evc_domain_head *) retired[LISTS];
 /* Bytes of the pending items, roughly: limits the memory. */
@@ -106,16 +108,16 @@ static bool reclaim_next(struct evc_domain_head **list)
 	return true;
 }
 
-/* Reclaims what is due, until the deadline. Returns whether that was all. */
+/* Reclaims what is due, until the deadline, but LEAST items in any case. Returns whether that was all. */
 static bool reclaim_due(uint64_t deadline)
 {
-	bool any;
+	uint64_t count = 0, before;
 
 	do {
-		any = false;
+		before = count;
 		for (unsigned i = 0; i < LISTS; i++)
-			any |= reclaim_next(&due[i]);
-	} while (any && (deadline == EVC_FOREVER || evc_clock_now() < deadline));
+			count += reclaim_next(&due[i]);
+	} while (count > before && (count < LEAST || deadline == EVC_FOREVER || evc_clock_now() < deadline));
 	for (unsigned i = 0; i < LISTS; i++)
 		if (due[i] != NULL)
 			return false;
