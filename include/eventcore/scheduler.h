@@ -14,10 +14,10 @@
  * `fire` begins before the scheduler's clock has reached its deadline. A driven scheduler goes by the `now` of
  * evc_scheduler_run_due alone: a loop passes the time of the scheduler's clock, since a later one fires timers early.
  *
- * Memory: 80 bytes for each timer, in blocks of doubling size that are freed with the scheduler. Nothing is
- * allocated while no more timers are pending than ever before. Cancelled timers keep their slots until
- * sixteen can be removed together (a few more if several threads use the scheduler); their contexts belong to
- * the caller at once.
+ * Memory: 80 bytes for each timer, in blocks of doubling size that are freed with the scheduler. Cancelled timers keep
+ * their slots until sixteen can be removed together (a few more if several threads use the scheduler); their contexts
+ * belong to the caller at once. Nothing is allocated while no more slots are in use, of pending timers and of such
+ * cancelled ones, than ever before.
  */
 #ifndef EVENTCORE_SCHEDULER_H
 #define EVENTCORE_SCHEDULER_H
