@@ -59,6 +59,7 @@ void not_made()
 	expect(child.raise(event{ 1 }) == EVC_OUT_OF_MEMORY, "no event is raised there");
 	expect(child.on<event>(EVC_HANDLER_RAISE, handler).status() == EVC_OUT_OF_MEMORY, "no handler is there");
 	expect(child.attach(root) == EVC_OK && child, "it is made as soon as it has a parent");
+	expect(child.on<event>(0x100 | EVC_HANDLER_RAISE, handler).status() == EVC_INVALID_ARGUMENT, "modes are a byte");
 	expect(root.attach(child) == EVC_NOT_PERMITTED && root, "a cycle is refused, and the node is as it was");
 	expect(child.raise(event{ 1 }) == EVC_OK && root.raise(event{ 1 }) == EVC_OK, "both can be used");
 }

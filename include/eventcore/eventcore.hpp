@@ -726,8 +726,11 @@ public:
 		made.status_ = EVC_OUT_OF_MEMORY;
 		if (object == nullptr)
 			return made;
-		made.status_ = evc_node_add_handler(node_, key_of<Event>(), static_cast<uint8_t>(modes),
-						    static_cast<detail::node_entry *>(object), &made.handler_);
+		/* The modes of the core are a byte, to which others would be cut. */
+		made.status_ = modes > UINT8_MAX ? EVC_INVALID_ARGUMENT
+						 : evc_node_add_handler(node_, key_of<Event>(), static_cast<uint8_t>(modes),
+									static_cast<detail::node_entry *>(object),
+									&made.handler_);
 		if (made.status_ != EVC_OK)
 			delete object;
 		return made;
@@ -915,6 +918,10 @@ public:
 	}
 	explicit operator bool() const noexcept { return status_ == EVC_OK; }
 	evc_status status() const noexcept { return status_; }
+	/**
+	 * For the functions of C, but for evc_balancer_add: a load there lies within an object of this class, which
+	 * `balancer_choice` reads. Without a chooser any load will do.
+	 */
 	evc_balancer *get() const noexcept { return balancer_; }
 
 	/** Adds a receiver: `handler(const Event &)` is called by the consumer of `to` for its share of the events. */
