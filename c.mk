@@ -62,11 +62,19 @@ FORCE:
 	rm -f $@
 	$(AR) rcs $@ $(LIBRARY_OBJECTS)
 
+# By the environment, since a quote in the recipe would end there.
+check-prefix: export CHECKED_PREFIX = $(PREFIX)
+check-prefix: export CHECKED_LIBDIR = $(LIBDIR)
+check-prefix: export CHECKED_INCLUDEDIR = $(INCLUDEDIR)
 check-prefix:
 	@check() { case "$$2" in /*) ;; *) \
 	  echo "make install: $$1 is an absolute path, since eventcore.pc names it; found \"$$2\". Say $$1=\$$PWD/$$2" >&2; \
+	  exit 1;; esac; \
+	  case "$$2" in *[[:space:]\&\|\\\'\"\$$\`\;\#\*\?\[\]\(\)\<\>]*) \
+	  echo "make install: $$1 has no spaces, quotes, backslashes and signs of the shell, which eventcore.pc and the" \
+	    "files for CMake cannot name; found \"$$2\". Choose another folder" >&2; \
 	  exit 1;; esac; }; \
-	check PREFIX '$(PREFIX)'; check LIBDIR '$(LIBDIR)'; check INCLUDEDIR '$(INCLUDEDIR)'
+	check PREFIX "$$CHECKED_PREFIX"; check LIBDIR "$$CHECKED_LIBDIR"; check INCLUDEDIR "$$CHECKED_INCLUDEDIR"
 
 fill = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
   -e 's|@VERSION@|$(VERSION)|g' -e 's|@MAJOR@|$(MAJOR)|g' -e 's|@MINOR@|$(MINOR)|g' \

@@ -42,7 +42,14 @@ for variable in PREFIX LIBDIR INCLUDEDIR; do
     fail "a relative $variable was taken"
   fi
   grep -q "$variable is an absolute path" "$folder/refusal" || fail "a relative $variable was refused without a word"
+  for sign in ' ' '&' '|' '\' '"' "'" ';' '*' '['; do
+    if make -s install "$variable=/odd${sign}folder" DESTDIR="$folder/refused" CC=gcc 2>"$folder/refusal"; then
+      fail "a $variable with a $sign was taken"
+    fi
+    grep -q "$variable has no spaces" "$folder/refusal" || fail "a $variable with a $sign was refused without a word"
+  done
 done
+[ ! -e "$folder/refused" ] || fail "something was installed by a refused make install"
 make -s install PREFIX=/usr LIBDIR=/usr/lib/deep DESTDIR="$folder/staged" CC=gcc
 [ -e "$folder/staged/usr/lib/deep/pkgconfig/eventcore.pc" ] || fail "DESTDIR was ignored"
 make -s install PREFIX="$prefix" CC=gcc
