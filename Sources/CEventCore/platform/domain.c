@@ -20,6 +20,7 @@
 #endif
 #include "platform/compiler.h"
 #include "platform/domain.h"
+#include "platform/require.h"
 #include "eventcore/base.h"
 
 #include <pthread.h>
@@ -42,19 +43,6 @@ static bool membarrier(int command)
 	return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
 
-/*
- * A caller that has once found the system call working has left out its own fences since then. Nothing else
- * can replace them: going on would mean calling handlers that were removed (D6).
- */
-static _Noreturn void end_without_barrier(void)
-{
-	static const char sentence[] =
-		"EventCore needs the membarrier system call once it has worked, and it fails now: allow it in the "
-		"program's system call filter, or set that filter before the first use of EventCore.\n";
-
-	(void)!write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
-	abort();
-}
 #endif
 
 /*
@@ -127,8 +115,13 @@ bool evc_barrier_everywhere(void)
 	if (!barrier_available)
 		return false;
 	/* The second call takes milliseconds, but needs no memory, for lack of which the first may fail. */
-	if (evc_unlikely(!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) && !membarrier(MEMBARRIER_CMD_SHARED)))
-		end_without_barrier();
+	/*
+	 * A caller that has once found the system call working has left out its own fences since then. Nothing else
+	 * can replace them: going on would mean calling handlers that were removed (D6).
+	 */
+	EVC_REQUIRE(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) || membarrier(MEMBARRIER_CMD_SHARED),
+		    "EventCore needs the membarrier system call once it has worked, and it fails now: allow it in the "
+		    "program's system call filter, or set that filter before the first use of EventCore.");
 	return true;
 #else
 	return false;

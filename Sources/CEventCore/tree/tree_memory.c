@@ -254,7 +254,6 @@ void *evc_tree_allocate(size_t size)
 	const unsigned i = index_of(size);
 	struct slot *slot = kept[i].first;
 
-	assert(size <= EVC_TREE_LARGE);
 	if (evc_likely(slot != NULL)) {
 		kept[i].first = slot->next;
 		kept[i].count--;

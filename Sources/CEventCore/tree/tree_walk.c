@@ -19,6 +19,7 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
+#include "platform/require.h"
 #include "tree/tree_collect.h"
 #include "tree/tree_reclaim.h"
 #include "tree/tree_wait.h"
@@ -232,7 +233,9 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 		return EVC_INVALID_ARGUMENT;
 	published = atomic_load_explicit(&walk->published, memory_order_relaxed);
 	end = walk->chunk + head->count;
-	assert(walk->walker->innermost == walk);
+	EVC_REQUIRE(walk->walker->innermost == walk,
+		    "evc_walk_next: only the walk that its thread has begun last goes on, and this is another one, or was ended: "
+		    "end the inner walks first.");
 	/* Release: the earlier calls, before their handlers are freed or a remover returns. */
 	atomic_store_explicit(&walk->calling, NULL, memory_order_release);
 	atomic_store_explicit(&walk->current, end, memory_order_release);
@@ -288,7 +291,9 @@ void evc_walk_end(struct evc_walk *head)
 	if (evc_unlikely(head == NULL))
 		return;
 	walker = walk->walker;
-	assert(walker->innermost == walk);
+	EVC_REQUIRE(walker->innermost == walk,
+		    "evc_walk_end: only the walk that its thread has begun last ends, and this is another one, or was ended: "
+		    "end the inner walks first.");
 	walker->innermost = walk->outer;
 	/* W7, W8. */
 	withdraw(walk);
