@@ -8,7 +8,9 @@
  * keep pointers into it after `choose` has returned.
  *
  * Each receiver gets its part of a chain in the order of the chain (D2). If a receiver closes meanwhile, its
- * part goes to another one, in order, before or behind that receiver's own part.
+ * part goes to another one, in order, before or behind that receiver's own part. A bounded mailbox that has accepted
+ * some of its part, and closes while the post waits for a place (EVC_OVERFLOW_BLOCK), refuses the rest: that goes to no
+ * other one.
  *
  *     router ──► evc_balancer ──┬──► evc_mailbox 0
  *                 (snapshot of   ├──► evc_mailbox 1
@@ -184,8 +186,8 @@ EVC_API uint32_t evc_balancer_count(struct evc_balancer *balancer);
 EVC_API uint64_t evc_balancer_refused(struct evc_balancer *balancer);
 
 /**
- * Returns how many envelopes were accepted and then freed, because other envelopes of their chain had found a
- * receiver and none was left for them. Threads: any. Progress: wait-free.
+ * Returns how many envelopes were freed because other envelopes of their chain had found a receiver and none was left
+ * for them. Their dispatch counts them as refused. Threads: any. Progress: wait-free.
  */
 EVC_API uint64_t evc_balancer_dropped(struct evc_balancer *balancer);
 
