@@ -15,12 +15,9 @@ protocol BalancerCore: AnyObject, Sendable {
   /// Removes a thread's subscription. A dispatch that began before may still reach it. Any thread.
   func remove(_ subscription: Subscription)
 
-  /// How many events were refused because no thread was left. Any thread.
+  /// How many events were refused because no thread was left, those among them of whose array a part was accepted. Any
+  /// thread.
   var refused: UInt64 { get }
-
-  /// How many events of accepted batches were freed because no thread was left at their turn: 0 on the locking core, which
-  /// refuses them. Any thread.
-  var dropped: UInt64 { get }
 }
 
 /// A pool's balancer as the cores ask it, with what they need to know about one event type.

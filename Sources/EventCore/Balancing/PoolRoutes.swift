@@ -117,11 +117,6 @@ final class PoolRoutes: @unchecked Sendable {
     state.withLock { $0.routes.values.reduce(0) { $0 + $1.sink.refused } }
   }
 
-  /// As `BalancerCore.dropped`, of all balancers.
-  var dropped: UInt64 {
-    state.withLock { $0.routes.values.reduce(0) { $0 + $1.sink.dropped } }
-  }
-
   private func makeTarget(_ route: PoolRoute, _ state: State) -> Target {
     let balancer = route.ordinal > 0 ? balancer.needs?.forFurtherRoute() ?? balancer : balancer
     let sink = basis.core.parts.makeBalancer(

@@ -55,7 +55,7 @@ extension EventPool {
       threads: active.map { describe($0, isRetiring: false) }
         + retiring.map { describe($0, isRetiring: true) },
       delivered: past.delivered, skipped: past.skipped + (core.shared?.core.supersededCount ?? 0),
-      cancelled: past.cancelled + (core.shared?.core.counts().dropped ?? 0) + core.routes.dropped,
+      cancelled: past.cancelled + (core.shared?.core.counts().dropped ?? 0),
       refused: core.routes.refused)
     for thread in statistics.threads {
       statistics.delivered += thread.counts.delivered

@@ -316,10 +316,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   /// Of the mailboxes of single threads, those that have ended included, as of one moment.
   var mailboxStatistics: EventMailboxStatistics {
     let (slots, past) = state.withLock { ($0.slots + $0.retiring, $0.past.mailboxes) }
-    var statistics = slots.reduce(past) { $0 + $1.thread.mailboxStatistics }
-    // What was left of arrays as the pool ended is in no mailbox. It counts as cancelled.
-    statistics.accepted += routes.dropped
-    return statistics
+    return slots.reduce(past) { $0 + $1.thread.mailboxStatistics }
   }
 
   var reading: EventPoolReading {

@@ -4,6 +4,7 @@
 import Dispatch
 import EventCore
 import EventCoreTestSupport
+import Synchronization
 import Testing
 
 @Suite("D9, D10: the end of pools")
@@ -286,5 +287,35 @@ struct PoolEndingTests {
     held.forEach { $0.letGo() }
     #expect(lifetime.waitUntilNone())
     #expect(log.entries.isEmpty)
+  }
+
+  @Test("D4, D10: what is left of an array as the pool ends is refused", arguments: cores)
+  func arrayAtTheEnd(core: EventCentral.Core) {
+    let balancer = EndingBalancer()
+    let jobs = JobPool(core, 2, balancer)
+    let held = jobs.holdAll()
+    let pool = jobs.pool
+    balancer.ending.withLock { $0 = { pool.cancel() } }
+    let events = (0..<5).map { Job(number: $0, token: jobs.lifetime.token()) }
+    let accepted = events.queue(on: jobs.central)
+    // The cores choose threads for the same events, but the locking one posts each at once.
+    #expect(accepted == (core == .locking ? 2 : 1))
+    #expect(pool.statistics.refused == UInt64(5 - accepted))
+    #expect(pool.mailboxStatistics.accepted == UInt64(accepted + held.count))
+    held.forEach { $0.letGo() }
+    pool.join()
+    #expect(waitUntil { pool.statistics.cancelled == UInt64(accepted) })
+    balancer.ending.withLock { $0 = nil }
+  }
+}
+
+/// Ends the pool as it is asked about a third event, and chooses the first thread.
+private final class EndingBalancer: EventPoolBalancing {
+  let ending = Mutex<(@Sendable () -> Void)?>(nil)
+  private let asked = Atomic<Int>(0)
+
+  func chooseThread(for choice: borrowing EventPoolChoice) -> Int {
+    if asked.wrappingAdd(1, ordering: .relaxed).newValue == 3 { ending.withLock { $0 }?() }
+    return 0
   }
 }

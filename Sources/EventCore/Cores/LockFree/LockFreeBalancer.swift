@@ -74,7 +74,6 @@
       }
     }
 
-    var refused: UInt64 { evc_balancer_refused(balancer) }
-    var dropped: UInt64 { evc_balancer_dropped(balancer) }
+    var refused: UInt64 { evc_balancer_refused(balancer) + evc_balancer_dropped(balancer) }
   }
 #endif

@@ -47,8 +47,6 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
 
   var subscription: Subscription { own.name }
   var refused: UInt64 { refusals.load(ordering: .relaxed) }
-  /// What finds no thread is refused, in a batch, too.
-  var dropped: UInt64 { 0 }
 
   // MARK: Posting
 
