@@ -101,8 +101,7 @@ static enum evc_status begin(struct evc_thread_record *record, struct evc_snapsh
 {
 	uint32_t needing = snapshot->needing <= UINT16_MAX ? snapshot->needing : UINT16_MAX;
 
-	if (evc_unlikely(snapshot->needs != 0 &&
-			 !evc_spares_reserve(record, snapshot->needs, needing)))
+	if (evc_unlikely(snapshot->needs != 0 && !evc_spares_reserve(record, snapshot->needs, needing)))
 		return EVC_OUT_OF_MEMORY;
 	*out = (struct evc_dispatch){
 		.first = make(record, snapshot, form),
@@ -150,9 +149,8 @@ enum evc_status evc_dispatch_begin(struct evc_router *router, uint64_t key, enum
 		*out = (struct evc_dispatch){ 0 };
 		return EVC_OK;
 	}
-	/* Behind the look-up, which asks for it, and before the stamp, which may run user code. */
+	/* Before user code. What the cache has at the place is another route if the snapshot is not cached. */
 	record->pins++;
-	/* What the cache has at the place is another route if the snapshot is not cached. */
 	form.stamp = evc_snapshot_stamp(snapshot, owned ? NULL : evc_route_counts_of(record, entry), events);
 	form.size = size;
 	form.alignment = alignment;
