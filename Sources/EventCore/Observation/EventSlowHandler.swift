@@ -2,6 +2,7 @@
 // Copyright the EventCore authors
 
 import Dispatch
+import Synchronization
 
 /// A handler that has taken longer than a watch allows.
 public struct EventSlowHandler: Sendable, Equatable, Codable {
@@ -60,7 +61,8 @@ extension EventCentral {
 
 /// Looks from time to time for handlers that do not return.
 ///
-/// `state` and the reports belong to `queue`; with a clock of the central's own, the clock rings, and `queue` looks.
+/// What changes and the reports belong to `queue`, but for `isOver`, which is atomic; with a clock of the central's own,
+/// the clock rings, and `queue` looks.
 private final class Watchdog: @unchecked Sendable {
   private let queue = DispatchQueue(label: "EventCore.watch", qos: .utility)
   private let instruments: Instruments
@@ -70,7 +72,8 @@ private final class Watchdog: @unchecked Sendable {
   private let period: Duration
   /// Of each receiver that was reported: when the call began.
   private var reported: [Int: UInt64] = [:]
-  private var isOver = false
+  /// Relaxed: it orders nothing. A report that finds it false has begun, as far as `end` is concerned.
+  private let isOver = Atomic<Bool>(false)
   private var cancel: (@Sendable () -> Void)?
 
   init(_ basis: CentralBasis, _ limit: UInt64, _ report: @escaping @Sendable (EventSlowHandler) -> Void) {
@@ -84,14 +87,13 @@ private final class Watchdog: @unchecked Sendable {
   func begin() { queue.async { self.schedule() } }
 
   func end() {
-    queue.async {
-      self.isOver = true
-      self.cancel?()
-    }
+    // At once, and not behind the reports that wait.
+    isOver.store(true, ordering: .relaxed)
+    queue.async { self.cancel?() }
   }
 
   private func schedule() {
-    guard !isOver else { return }
+    guard !isOver.load(ordering: .relaxed) else { return }
     if let clock {
       cancel = clock.alarm(at: later(clock.now, by: period)) { [weak self] in
         guard let self else { return }
@@ -104,7 +106,7 @@ private final class Watchdog: @unchecked Sendable {
 
   /// Reports handlers that have not returned.
   private func look() {
-    guard !isOver else { return }
+    guard !isOver.load(ordering: .relaxed) else { return }
     let now = instruments.now
     var running: [Int: UInt64] = [:]
     for receiver in instruments.receivers {
@@ -120,12 +122,11 @@ private final class Watchdog: @unchecked Sendable {
   /// Reports a handler that has returned. Its thread.
   func note(_ receiver: any Instrumented, _ key: UInt, took time: UInt64) {
     let (probe, waiting) = (receiver.probe, receiver.waiting)
-    queue.async {
-      if !self.isOver { self.send(probe, key, time, waiting, hasReturned: true) }
-    }
+    queue.async { self.send(probe, key, time, waiting, hasReturned: true) }
   }
 
   private func send(_ probe: ConsumerProbe, _ key: UInt, _ time: UInt64, _ waiting: Int, hasReturned: Bool) {
+    guard !isOver.load(ordering: .relaxed) else { return }
     report(
       EventSlowHandler(
         type: eventTypeName(key), receiver: probe.label, duration: .nanoseconds(Int64(clamping: time)), waiting: waiting,
