@@ -162,4 +162,50 @@ extension StatisticsTests {
     #expect(gone == nil)
     observation?.end()
   }
+
+  @Test("events that wait while many observations come and go are counted, exactly", arguments: balances)
+  func manyObservations(_ kind: (EventCentral.Core, Balance)) {
+    let central = EventCentral(core: kind.0)
+    let pump = EventPump(on: central)
+    pump.addEventCallback { (_: Job) in }
+    let pool = EventPool<EventThread>(capacity: 1, balancer: kind.1.make(), on: central) { _ in
+      let thread = EventThread()
+      thread.addEventCallback { (_: Job) in }
+      return thread
+    }
+    let held = pool.holdAll()
+    for number in 0..<200 {
+      let observation = central.observe(times: .none)
+      for _ in 0..<number % 3 { Job().queue(on: central) }
+      observation.end()
+      // Of no observation.
+      Job().queue(on: central)
+    }
+    held.forEach { $0.letGo() }
+    #expect(pool.drain())
+    pump.run()
+    #expect(central.statistics.dispatched(Job.self) == 199)
+    #expect(central.statistics.handled(Job.self, at: "EventPump").delivered == 199)
+    #expect(central.statistics.handled(Job.self).delivered == 2 * 199)
+    pump.cancel()
+    pump.run()
+  }
+
+  @Test("a generation is looked up among the last 512 observations, and was observed in none before")
+  func generations() {
+    var observed = ObservedGenerations()
+    #expect(observed.isEmpty && !observed.contains(0))
+    for number in 0..<600 as Range<UInt32> {
+      observed.change(to: true, at: 10 * number + 4)
+      observed.change(to: true, at: 10 * number + 5)
+      #expect(observed.isOn)
+      observed.change(to: false, at: 10 * number + 7)
+      #expect(!observed.isOn)
+    }
+    let wrong = (0..<6_100 as Range<UInt32>).filter { generation in
+      let isKept = generation >= 10 * (600 - 512) && generation < 6_000
+      return observed.contains(generation) != (isKept && (4..<7).contains(generation % 10))
+    }
+    #expect(wrong.isEmpty)
+  }
 }
