@@ -95,9 +95,12 @@ extension Consumer {
       key: actions.key, size: actions.size, deliver: actions.deliver, deliverDirectly: actions.deliverDirectly,
       drop: { [weak self] payload in
         let event = payload.assumingMemoryBound(to: ConsumerJob.self).move()
-        self?.droppedJobs.add(1, ordering: .relaxed)
-        if case .closure = event { return }
+        if case .closure = event {
+          self?.droppedJobs.add(1, ordering: .relaxed)
+          return
+        }
         self?.keptJobs.add(1, ordering: .relaxed)
+        self?.droppedJobs.add(1, ordering: .relaxed)
         guard case .executor(let job, let fromTask) = event else { return }
         require(
           self != nil,

@@ -248,6 +248,14 @@ package final class ExecutionContexts: @unchecked Sendable {
     return contexts.reduce(0) { $0 + $1.waitingCount }
   }
 
+  /// Whether they take nothing more, and nothing waits or runs in them: their statistics do not change any more.
+  var areSettled: Bool {
+    state.withLock { state in
+      state.isClosed && state.open.values.allSatisfy(\.consumer.isSettled) && state.ending.allSatisfy(\.isSettled)
+        && state.calls.values.allSatisfy(\.isOpen)
+    }
+  }
+
   /// What the contexts have done, including those that have ended, and not counting event threads.
   var statistics: EventThreadStatistics {
     let (statistics, ended) = state.withLock { state in

@@ -271,6 +271,9 @@ struct OwnedListener: ~Copyable, Sendable {
     listener.end()
   }
 
+  /// The listener, if it was made. Any thread.
+  var madeAlready: EventListener? { listener.value }
+
   /// Whether an `end` has freed events.
   var hasLost: Bool { listener.value?.contexts.hasLost ?? false }
 

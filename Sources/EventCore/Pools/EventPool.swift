@@ -30,7 +30,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   @usableFromInline let direct: any RouterCore
   /// The name that it was given, or its type.
   public let receiverName: String
-  private let ownListener = OwnedListener()
+  let ownListener = OwnedListener()
 
   /// Makes a pool whose threads are made by a closure, which can give each thread different arguments.
   ///
@@ -141,7 +141,8 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   ///
   /// The setter makes or retires threads before it returns, unless another call is already doing so and
   /// takes this change over. A retired thread gets no new events, handles those that wait for it, and
-  /// ends: no event is lost or handled twice, and nobody waits for the thread. A scaler may change the
+  /// ends: no event is lost or handled twice, and nobody waits for the thread. Likewise the listeners `on:` it; those
+  /// that run elsewhere keep the thread until the next such change after their end. A scaler may change the
   /// number again. A thread that somebody has cancelled is replaced at the next such change.
   ///
   /// **Threads**: any, also inside a handler of the pool.
@@ -184,11 +185,11 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   }
 
   /// Ends the pool after its threads have handled the events that wait, as `EventThread.drain(until:)`. Listeners `on:`
-  /// the pool run elsewhere.
+  /// the pool run elsewhere, as those `on:` one of its threads may.
   ///
   /// - Parameter deadline: When to give up.
   /// - Returns: True if everything that was dispatched before was handled in time. False also if a
-  ///   thread of the pool was cancelled earlier while events waited for it.
+  ///   thread of the pool was cancelled earlier while events waited for it, or for listeners `on:` it.
   ///
   /// **Threads**: any but those of the pool; there it would wait for itself, and traps.
   @available(*, noasync, message: "It blocks its thread: write await drain(until:) in an async function.")
@@ -197,6 +198,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     let slots = core.close(whenEmpty: true)
     _ = ownListener.closeWhenEmpty()
+    _ = core.closeListeners()
     for slot in slots where !central.wait(for: slot.thread.consumer, until: deadline.limit) {
       cancel()
       return false
@@ -204,9 +206,9 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     return finish(slots)
   }
 
-  /// Ends the pool, and the listeners that are registered `on:` it, after they have handled the events that wait: as the
-  /// form that blocks, but without blocking the thread of the task, and also for these listeners, as
-  /// ``EventListener/drain(until:)`` says.
+  /// Ends the pool, and the listeners that are registered `on:` it or one of its threads, after they have handled the
+  /// events that wait: as the form that blocks, but without blocking the thread of the task, and also for these
+  /// listeners, as ``EventListener/drain(until:)`` says.
   ///
   /// - Parameter deadline: When to give up. A task that is cancelled gives up at once.
   /// - Returns: As the form that blocks.
@@ -215,29 +217,30 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   @discardableResult
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let slots = core.close(whenEmpty: true)
-    let listenersDrained = ownListener.closeWhenEmpty()
+    let (listenersDrained, othersDrained) = (ownListener.closeWhenEmpty(), core.closeListeners())
     for slot in slots {
       guard await central.waited(for: slot.thread.consumer, until: deadline.limit) else {
         cancel()
         return false
       }
     }
-    guard await listenersDrained(deadline.limit) else {
+    guard await listenersDrained(deadline.limit), await othersDrained(deadline.limit) else {
       cancel()
       return false
     }
     return finish(slots)
   }
 
-  /// Ends the listeners that are registered `on:` the pool, and returns the result of a drain. The
+  /// Ends the listeners that are registered `on:` the pool and its threads, and returns the result of a drain. The
   /// threads have ended.
   private func finish(_ slots: [PoolCore.Slot]) -> Bool {
     ownListener.end()
+    let hasListenedToAll = core.endListeners()
     // No worker is left.
     core.shared?.dropAll()
     // Threads that were not given up have handled all their events: see `EventThread.hasHandledAll`.
     let isLeftToNobody = slots.isEmpty || slots.contains { $0.thread.isGivenUp }
-    return !core.hasLost && !ownListener.hasLost && slots.allSatisfy { $0.thread.hasHandledAll }
+    return !core.hasLost && !ownListener.hasLost && hasListenedToAll && slots.allSatisfy { $0.thread.hasHandledAll }
       && (!isLeftToNobody || core.shared?.core.counts().dropped ?? 0 == 0)
   }
 

@@ -102,8 +102,9 @@ extension EventPool {
 /// A dispatch that began before the end of its thread may finish after it: then the dispatching thread
 /// frees the event and counts it. So a consumer is kept until all of its promises are accounted for.
 struct PoolPast {
-  private var settled = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
+  private var settled = EventThreadStatistics.none
   private var settledMailboxes = EventMailboxStatistics.none
+  private var settledJobs: UInt64 = 0
   private var unsettled: [(member: PoolMember, consumer: Consumer)] = []
   /// Events that these threads handled.
   private(set) var handled: UInt64 = 0
@@ -120,9 +121,12 @@ struct PoolPast {
       unsettled.append((member, consumer))
       settle()
     } else {
-      settled = settled + consumer.statistics
+      settle(consumer)
     }
   }
+
+  /// As `WorkElsewhere.jobs`.
+  var jobs: UInt64 { unsettled.reduce(settledJobs) { $0 + $1.consumer.keptJobs.load(ordering: .relaxed) } }
 
   var statistics: EventThreadStatistics {
     mutating get {
@@ -139,6 +143,7 @@ struct PoolPast {
   }
 
   private mutating func settle() {
+    var settled: [Consumer] = []
     unsettled.removeAll { member, consumer in
       let statistics = consumer.statistics
       // A job is promised as it begins. One that is being dropped may count as a job first: then the sums differ, as they
@@ -146,21 +151,23 @@ struct PoolPast {
       // limit allows.
       let dropped = statistics.cancelled &- consumer.droppedJobs.load(ordering: .relaxed)
       let isSettled = member.load.promised == member.load.done &+ dropped
-      if isSettled {
-        settled = settled + statistics
-        settledMailboxes = settledMailboxes + consumer.mailboxStatistics
-      }
+      if isSettled { settled.append(consumer) }
       return isSettled
     }
-    while unsettled.count > Self.limit {
-      let consumer = unsettled.removeFirst().consumer
-      settled = settled + consumer.statistics
-      settledMailboxes = settledMailboxes + consumer.mailboxStatistics
-    }
+    while unsettled.count > Self.limit { settled.append(unsettled.removeFirst().consumer) }
+    for consumer in settled { settle(consumer) }
+  }
+
+  private mutating func settle(_ consumer: Consumer) {
+    settled = settled + consumer.statistics
+    settledMailboxes = settledMailboxes + consumer.mailboxStatistics
+    settledJobs += consumer.keptJobs.load(ordering: .relaxed)
   }
 }
 
 extension EventThreadStatistics {
+  static let none = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
+
   static func + (lhs: EventThreadStatistics, rhs: EventThreadStatistics) -> EventThreadStatistics {
     EventThreadStatistics(
       delivered: lhs.delivered + rhs.delivered, skipped: lhs.skipped + rhs.skipped,

@@ -36,6 +36,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   /// Of the mailbox of each thread.
   private let mailbox: EventMailboxCapacity
   let routes: PoolRoutes
+  private let listeners = PoolListeners()
   private let name: String
   private let scaler: any EventPoolScaling
   private let ticker: PoolTicker?
@@ -142,6 +143,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
         let slot = makeSlot(index)
         if slot.thread.consumer.ended.isOpen { ended.insert(index) } else { admit(slot) }
       case .retire(let slot):
+        _ = slot.thread.ownListener.closeWhenEmpty()
         if shared == nil {
           slot.member.retire()
           slot.thread.consumer.mailbox.interrupt()
@@ -165,6 +167,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     for slot in present.active + present.retiring where slot.thread.consumer.ended.isOpen {
       didEnd(slot.member)
     }
+    listeners.letGo()
     // One that somebody has cancelled takes no events, and may take long to end.
     for slot in present.active where !slot.thread.consumer.isOpen {
       state.withLock { state in
@@ -247,10 +250,12 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       state.retiring.removeAll { $0.member === member }
       state.past.add(member, slot.thread.consumer, isCounted: shared == nil)
       state.hasLost = state.hasLost || !slot.thread.hasHandledAll
+      listeners.add(slot.thread)
       let isLast = state.isEnded && state.slots.isEmpty && state.retiring.isEmpty
       return (slot, isLast, hasMadeRoom)
     }
     defer { withExtendedLifetime(slot) {} }
+    listeners.letGo()
     if hasMadeRoom {
       adjust()
     }
@@ -284,7 +289,29 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
         slot.thread.giveUp()
       }
     }
+    if !whenEmpty { listeners.end() }
     return slots
+  }
+
+  /// Has the listeners `on:` the threads accept nothing more. After `close`.
+  ///
+  /// - Returns: As `OwnedListener.closeWhenEmpty`, for all of them.
+  func closeListeners() -> nonisolated(nonsending) (_ deadline: UInt64?) async -> Bool {
+    let drains = allThreads.map { $0.ownListener.closeWhenEmpty() }
+    return { deadline in
+      for isDrained in drains {
+        guard await isDrained(deadline) else { return false }
+      }
+      return true
+    }
+  }
+
+  /// Ends the listeners `on:` the threads, which have ended. False if that frees anything.
+  func endListeners() -> Bool {
+    let threads = allThreads
+    for thread in threads { thread.ownListener.end() }
+    defer { listeners.letGo() }
+    return threads.allSatisfy { !$0.ownListener.hasLost }
   }
 
   /// Ends the pool with the last reference to the `EventPool` (D9).
@@ -298,19 +325,34 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       return state.slots + state.retiring
     }
     withExtendedLifetime(slots) {}
+    listeners.releaseAll()
   }
 
   // MARK: Looking
 
+  /// Also those that have ended, as long as listeners on them have not.
+  private var allThreads: [EventThread] {
+    state.withLock { ($0.slots + $0.retiring).map(\.thread) + listeners.threads }
+  }
+
   /// The threads that take events, by index, and those that are being retired.
   var slots: (active: [Slot], retiring: [Slot]) { state.withLock { ($0.slots, $0.retiring) } }
 
-  /// Whether a thread was cancelled while events waited for it.
-  var hasLost: Bool { state.withLock { $0.hasLost } }
+  /// Whether a thread was cancelled while events waited for it, or for listeners on it.
+  var hasLost: Bool { state.withLock { $0.hasLost } || listeners.hasLost }
 
   /// The same, with the statistics of threads that have ended, as of one moment.
   var slotsAndPast: (active: [Slot], retiring: [Slot], past: EventThreadStatistics) {
     state.withLock { ($0.slots, $0.retiring, $0.past.statistics) }
+  }
+
+  /// As `WorkElsewhere`, of all threads that there ever were. Not under the lock, since it may release events.
+  var elsewhere: WorkElsewhere {
+    let (slots, jobs, ended) = state.withLock { state in
+      (state.slots + state.retiring, state.past.jobs, listeners.threadsAndPast)
+    }
+    return slots.reduce(WorkElsewhere(statistics: ended.past, jobs: jobs)) { $0 + $1.thread.elsewhere }
+      + ended.threads.reduce(WorkElsewhere()) { $0 + WorkElsewhere($1.ownListener) }
   }
 
   /// Of the mailboxes of single threads, those that have ended included, as of one moment.

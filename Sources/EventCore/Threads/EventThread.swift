@@ -32,7 +32,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   @usableFromInline let direct: any RouterCore
   /// For the module EventDrivenSwift: the observers of the thread, made with the first of them.
   package let attachment = LazyReference<AnyObject>()
-  private let ownListener = OwnedListener()
+  let ownListener = OwnedListener()
   /// Whether the thread was ended without handling the events that wait. Written releasing, before the
   /// mailbox is closed, and read acquiring.
   private let givenUp = Atomic<Bool>(false)
