@@ -41,7 +41,7 @@
     ///   - central: Whose failures are logged, as errors: handlers that throw, answers that come too late, but not those
     ///     that came after another's. While the log is a thousand behind, the oldest are dropped.
     ///   - receivers: Whose mailboxes are looked at. They are kept alive. Of several with one name the second is
-    ///     `Name-2`, and so on.
+    ///     `Name-2`, and so on. For listeners `on:` a thread or a pool that run elsewhere name its `listener`, too.
     ///   - logger: Where it is written.
     ///   - backlog: How many events wait when a mailbox is said to grow, as a warning; it is said again each time that
     ///     the number has doubled, and once when less than half of them wait.

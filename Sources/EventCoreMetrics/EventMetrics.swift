@@ -79,6 +79,7 @@
     ///
     /// - Parameters:
     ///   - receivers: What to look at. They are kept alive. Of several with one name the second is `Name-2`, and so on.
+    ///     For listeners `on:` a thread or a pool that run elsewhere name its `listener`, too.
     ///   - interval: After how long ``run()`` looks again, more than nothing.
     ///   - dimensions: What all of these metrics have before their own dimensions.
     ///   - factory: Where the metrics are made.

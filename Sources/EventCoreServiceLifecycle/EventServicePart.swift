@@ -6,7 +6,8 @@
   public import EventCore
 
   /// What an ``EventService`` ends: an event thread, a worker, a pool, a listener or a central. A type of your own can
-  /// conform by passing everything on to one of these.
+  /// conform by passing everything on to one of these. Its report has no more than what it passes on: what it keeps to
+  /// itself, such as listeners `on:` its thread that run elsewhere, is in no count.
   public protocol EventServicePart: EventReceiver {
     /// The time on the clock of its central after a duration from now.
     func deadline(after limit: Duration) -> DispatchTime

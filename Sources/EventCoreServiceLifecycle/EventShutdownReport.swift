@@ -14,10 +14,15 @@
       /// What the drain of the part returned: whether everything that waited was handled, in time. It may be false
       /// although nothing was left, if a part before it has used up the limit.
       public let wasDrained: Bool
-      /// How many events were handled during the shutdown; those that no handler wanted count, too.
+      /// How many events were handled during the shutdown; those that no handler wanted count, too. An event counts
+      /// once for the part itself, and once for each other place where listeners `on:` it got it.
       public let handled: UInt64
       /// How many events were left unhandled: they are freed, or will be as soon as the handler returns that still
-      /// runs. That one's event is in neither count.
+      /// runs. That one's event is in neither count. Likewise for each other place where listeners run that are
+      /// registered `on:` the part; those `on:` another part or central count there, also if they run on this one.
+      ///
+      /// A job of an actor or a task on a thread counts as an event while it waits behind a handler that does not
+      /// return; after that it runs elsewhere, and counts no more.
       public let left: UInt64
     }
 
@@ -45,28 +50,46 @@
     struct Counting {
       let part: any EventServicePart
       private let name: String
-      private let before: EventThreadStatistics
+      private let before: Look
 
       init(_ part: any EventServicePart, _ name: String) {
         self.part = part
         self.name = name
-        before = part.receiverStatistics
+        before = Look(part)
+      }
+
+      /// What a part has counted so far, with the listeners `on:` it that run elsewhere, and without jobs that do.
+      private struct Look: Equatable {
+        let handled: UInt64
+        let cancelled: UInt64
+
+        init(_ part: any EventServicePart) {
+          let elsewhere = (part as? any WorkingElsewhere)?.elsewhere ?? WorkElsewhere()
+          let counts = part.receiverStatistics
+          handled =
+            counts.delivered + counts.skipped + elsewhere.statistics.delivered + elsewhere.statistics.skipped
+          cancelled = counts.cancelled + elsewhere.statistics.cancelled - min(counts.cancelled, elsewhere.jobs)
+        }
+      }
+
+      private var waiting: Int {
+        part.waitingEventCount + ((part as? any WorkingElsewhere)?.elsewhere.waiting ?? 0)
       }
 
       /// After the end of the part.
       func result(wasDrained: Bool) -> Part {
-        var now = part.receiverStatistics
-        var waiting = part.waitingEventCount
+        var now = Look(part)
+        var waiting = waiting
         // What is being freed at this moment moves from one count to the other.
         for _ in 0..<Self.looks {
-          let then = part.receiverStatistics
+          let then = Look(part)
           if then == now { break }
           now = then
-          waiting = part.waitingEventCount
+          waiting = self.waiting
         }
         return Part(
           name: name, wasDrained: wasDrained,
-          handled: Self.more(now.delivered, before.delivered) + Self.more(now.skipped, before.skipped),
+          handled: Self.more(now.handled, before.handled),
           left: Self.more(now.cancelled, before.cancelled) + UInt64(max(0, waiting)))
       }
 

@@ -217,5 +217,106 @@
       #expect(await run(service) { trigger, _ in trigger.triggerGracefulShutdown() } == nil)
       #expect(reports.entries.first?.parts.map(\.name) == ["Clerk", "Clerk-2", "Clerk-3"])
     }
+
+    /// A thread, a pool and its thread, on each of which is a listener that runs on a queue, stands in the first of ten
+    /// events, and has nine wait.
+    private func withListenersElsewhere(
+      _ core: EventCentral.Core, _ clock: ManualClock,
+      _ shutDown: @escaping @Sendable (
+        GracefulShutdownTestTrigger, Task<Void, any Error>, Log<EventShutdownReport>, _ letGoInTheDrain: () async -> Void
+      ) async -> Void
+    ) async -> EventShutdownReport? {
+      let world = EventCentral(core: core, clock: clock)
+      let thread = EventThread(on: world, name: "thread")
+      let pool = EventPool<EventThread>(capacity: 1, on: world, name: "pool")
+      let (gate, began, reports) = (Gate(), Gate(), Log<EventShutdownReport>())
+      for place in [thread, pool, pool.withThreads { $0[0] }] as [any EventListenable] {
+        Hit.addListener(
+          nil,
+          { hit in
+            guard hit.number == 0 else { return }
+            began.open()
+            gate.pass()
+          }, executeOn: .dispatchQueue(DispatchQueue(label: "elsewhere")), on: place)
+      }
+      (0..<10).map(Hit.init).queue(on: world)
+      await offThePool { for _ in 0..<3 { began.pass() } }
+      let service = EventService(thread, pool, drainingFor: .seconds(1)) { reports.append($0) }
+      // Tells when the drain has begun.
+      Score.addListener(nil, { _ in }, executeOn: .dispatchQueue(DispatchQueue(label: "begin")), on: thread)
+      let letGo: @Sendable () -> Void = { for _ in 0..<3 { gate.open() } }
+      _ = await run(service) { trigger, task in
+        await shutDown(trigger, task, reports) {
+          _ = await yieldUntil { Score().queue(on: world) == 0 }
+          letGo()
+        }
+      }
+      letGo()
+      return reports.entries.first
+    }
+
+    @Test("what waits for listeners `on:` a part that run elsewhere counts there (D10)", arguments: cores)
+    func elsewhere(core: EventCentral.Core) async {
+      let clock = ManualClock()
+      let drained = await withListenersElsewhere(core, clock) { trigger, _, _, letGo in
+        trigger.triggerGracefulShutdown()
+        await letGo()
+      }
+      #expect(drained?.isComplete == true)
+      // With the events that told of the drain.
+      #expect(drained?.parts.first.map { $0.handled >= 10 } == true)
+      #expect(drained?.parts.last == .init(name: "pool", wasDrained: true, handled: 20, left: 0))
+      let late = await withListenersElsewhere(core, clock) { trigger, _, reports, _ in
+        trigger.triggerGracefulShutdown()
+        while reports.entries.isEmpty {
+          clock.advance(by: .milliseconds(100))
+          await Task.yield()
+        }
+      }
+      #expect(late?.isComplete == false)
+      #expect(
+        late?.parts == [
+          .init(name: "thread", wasDrained: false, handled: 0, left: 9),
+          .init(name: "pool", wasDrained: false, handled: 0, left: 18),
+        ])
+      let cancelled = await withListenersElsewhere(core, clock) { _, task, _, _ in task.cancel() }
+      #expect(cancelled?.parts.map(\.left) == [9, 18])
+    }
+
+    actor Ledger {
+      private let thread: EventThread
+      nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+      init(_ thread: EventThread) { self.thread = thread }
+      func note() {}
+    }
+
+    @Test("jobs of actors that run elsewhere after the end of their thread are not left", arguments: cores)
+    func jobs(core: EventCentral.Core) async {
+      let world = EventCentral(core: core)
+      let thread = Clerk(on: world)
+      let worker = EventWorker(on: world, state: 0) { on in on(Score.self) { _, _ in } }
+      let pool = EventPool<Clerk>(capacity: 1, on: world)
+      let shared = EventPool<Clerk>(capacity: 1, balancer: .shared, on: world)
+      let parts: [(any EventServicePart, EventThread)] = [
+        (thread, thread), (worker, worker.thread), (pool, pool.withThreads { $0[0] }),
+        (shared, shared.withThreads { $0[0] }),
+      ]
+      for (part, thread) in parts {
+        let (entered, leave) = (Gate(), Gate())
+        thread.addEventCallback { (hold: HeldThread.Hold) in hold.stand() }
+        thread.stackEvent(HeldThread.Hold(entered: entered, leave: leave))
+        await offThePool { entered.pass() }
+        let ledger = Ledger(thread)
+        let tasks = (0..<5).map { _ in Task { await ledger.note() } }
+        #expect(await yieldUntil { thread.eventCount == 5 })
+        for _ in 0..<3 { thread.queueEvent(Score()) }
+        let counting = EventShutdownReport.Counting(part, "part")
+        part.cancel()
+        leave.open()
+        await thread.join()
+        for task in tasks { await task.value }
+        #expect(counting.result(wasDrained: false).left == 3)
+      }
+    }
   }
 #endif

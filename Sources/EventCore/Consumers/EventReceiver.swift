@@ -5,6 +5,10 @@
 /// It is what EventCoreServiceLifecycle ends, and what EventCoreLogging and EventCoreMetrics look at. A type of your
 /// own can conform by passing everything on to one of these.
 ///
+/// The listeners `on:` an event thread or a pool that run elsewhere, on queues, on actors and in tasks, are a receiver
+/// of their own: its ``EventListenable/listener``. Name it, too, where they are to be looked at. What
+/// EventCoreServiceLifecycle reports of the end of a thread or a pool has them already.
+///
 /// **Threads**: any, for every member.
 public protocol EventReceiver: Sendable {
   /// What reports call it: the name that it was given, or its type.
