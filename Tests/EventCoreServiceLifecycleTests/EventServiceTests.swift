@@ -223,7 +223,7 @@
     private func withListenersElsewhere(
       _ core: EventCentral.Core, _ clock: ManualClock,
       _ shutDown: @escaping @Sendable (
-        GracefulShutdownTestTrigger, Task<Void, any Error>, Log<EventShutdownReport>, _ letGoInTheDrain: () async -> Void
+        GracefulShutdownTestTrigger, Task<Void, any Error>, Log<EventShutdownReport>, _ letGo: () async -> Void
       ) async -> Void
     ) async -> EventShutdownReport? {
       let world = EventCentral(core: core, clock: clock)

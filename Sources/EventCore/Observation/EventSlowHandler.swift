@@ -61,8 +61,8 @@ extension EventCentral {
 
 /// Looks from time to time for handlers that do not return.
 ///
-/// What changes and the reports belong to `queue`, but for `isOver`, which is atomic; with a clock of the central's own,
-/// the clock rings, and `queue` looks.
+/// What changes and the reports belong to `queue`, but for `isOver`, which is atomic; with a clock of the central's
+/// own, the clock rings, and `queue` looks.
 private final class Watchdog: @unchecked Sendable {
   private let queue = DispatchQueue(label: "EventCore.watch", qos: .utility)
   private let instruments: Instruments
