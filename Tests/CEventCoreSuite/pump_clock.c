@@ -178,7 +178,76 @@ static const char *moved_clocks(void)
 	return NULL;
 }
 
+/* A clock that goes on by one at each look, and a handler that takes from its own mailbox. */
+struct going {
+	struct evc_mailbox *mailbox;
+	uint64_t time, idles, taken;
+	bool takes;
+};
+
+static uint64_t read_going(void *context)
+{
+	return ++((struct going *)context)->time;
+}
+
+static void count_idle(void *context)
+{
+	((struct going *)context)->idles++;
+}
+
+static bool take_next(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct going *going = context;
+	struct evc_envelope *next;
+
+	(void)payload, (void)envelope, (void)owned;
+	if (going->takes) {
+		going->takes = false;
+		going->time = 100;
+		evc_mailbox_interrupt(going->mailbox);
+		if (evc_mailbox_take(going->mailbox, &next) == EVC_OK) {
+			going->taken++;
+			evc_mailbox_recycle(going->mailbox, next, true);
+		}
+	}
+	return true;
+}
+
+static const char *going_clocks(void)
+{
+	struct going going = { .takes = true };
+	const struct evc_clock clock = { &going, read_going };
+	struct evc_mailbox_options options = {
+		.size = sizeof(options), .clock = &clock, .context = &going, .idle = count_idle,
+	};
+	struct evc_subscription_options handler = { .size = sizeof(handler), .context = &going, .deliver = take_next };
+	struct evc_subscription *subscription;
+	struct evc_router *router;
+	uint64_t value = 0, handled;
+
+	EXPECT_OK(evc_router_create(&router));
+	EXPECT_OK(evc_mailbox_create(&options, &going.mailbox));
+	/* It comes to the deadline in the call, which has found nothing. */
+	EXPECT_STATUS(evc_mailbox_pump_until(going.mailbox, 10, 2, NULL), EVC_EMPTY);
+	EXPECT_EQUAL(going.idles, 1, "calls of idle");
+	EXPECT_OK(evc_mailbox_add_subscription(going.mailbox, &handler, &subscription));
+	EXPECT_OK(evc_router_subscribe(router, 1, subscription, 0, false));
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT_OK(evc_dispatch_bytes(router, 1, EVC_LANE_QUEUE_NORMAL, &value, sizeof(value), 8, NULL));
+	going.time = 0;
+	EXPECT_STATUS(evc_mailbox_pump_until(going.mailbox, 10, 50, &handled), EVC_TIMED_OUT);
+	EXPECT_EQUAL(going.taken, 1, "taken in the handler");
+	EXPECT_EQUAL(handled, 1, "handled");
+	EXPECT_STATUS(evc_mailbox_pump(going.mailbox, 10), EVC_EMPTY);
+	EXPECT_OK(evc_router_unsubscribe(router, 1, subscription));
+	evc_router_destroy(router);
+	evc_mailbox_release(going.mailbox);
+	EXPECT(suite_settle(), "the reclaimer got stuck");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "on a clock of the caller's the deadline cuts short no idle, and no take in a handler", going_clocks },
 	{ "on a clock of the caller's none begins when control or idle has moved it to the deadline", moved_clocks },
 	{ "on a clock of the caller's none begins when the deadline has come, one by one and in a batch", manual_clocks },
 };

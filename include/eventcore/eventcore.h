@@ -34,8 +34,9 @@
  * registration. A mailbox is consumed by one thread at a time; a second one is refused (mailbox.h).
  *
  * Errors are values of `enum evc_status`, and nothing is printed. Two things that no value can tell end the process
- * (abort) with a sentence on its standard error: a walk of a tree that goes on or ends before one inside of it (tree.h),
- * and a system call filter that forbids membarrier once it has worked. A function that names no errors has none.
+ * (abort) with a sentence on its standard error: a walk of a tree that goes on or ends before one inside of it
+ * (tree.h), and a system call filter that forbids membarrier once it has worked. A function that names no errors has
+ * none.
  * If the object that a function is about is NULL: a function that ends the object (release, destroy, drop, end,
  * abandon) does nothing, as free(NULL); a function that returns a status returns EVC_INVALID_ARGUMENT; every
  * other function (for example retain, close, or one that reads a count) crashes with a memory fault.

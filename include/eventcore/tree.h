@@ -270,8 +270,8 @@ EVC_API bool evc_walk_will_call(struct evc_walk *walk, uint32_t index);
  * Finds the next handlers; the former ones are finished.
  *
  * Threads: the walk's, and only its innermost walk; another one ends the process. Progress: as evc_walk_begin. May
- * call `release` of removed handlers. Errors: EVC_EMPTY if there are no more, `count` is then 0; EVC_OUT_OF_MEMORY likewise,
- * but a further call tries again; EVC_INVALID_ARGUMENT.
+ * call `release` of removed handlers. Errors: EVC_EMPTY if there are no more, `count` is then 0; EVC_OUT_OF_MEMORY
+ * likewise, but a further call tries again; EVC_INVALID_ARGUMENT.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_walk_next(struct evc_walk *walk);
 
@@ -287,7 +287,8 @@ EVC_API struct evc_node *evc_walk_top(const struct evc_walk *walk);
 /**
  * Ends a walk, whether or not all of its handlers were found. May call `release` of removed handlers.
  *
- * Threads: the walk's, and only its innermost walk; another one ends the process. Progress: lock-free. Ownership: ends here.
+ * Threads: the walk's, and only its innermost walk; another one ends the process. Progress: lock-free. Ownership: ends
+ * here.
  */
 EVC_API void evc_walk_end(struct evc_walk *walk);
 

@@ -197,7 +197,7 @@ struct evc_mailbox {
 	/* The option, for looks between stretches; without `now`: the core's. Constant. */
 	struct evc_clock clock;
 	/* Of a pump with a deadline on that clock; NULL outside of one. */
-	const struct evc_stretch *timed;
+	struct evc_stretch *timed;
 };
 
 /* There may be many of them: with what the allocator adds an idle one takes a KiB. */

@@ -98,7 +98,7 @@ static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, struct ev
 			continue;
 		}
 		stretch->left = left;
-		if (evc_unlikely(evc_stretch_is_late(stretch)))
+		if (evc_unlikely(stretch->is_late))
 			return EVC_TIMED_OUT;
 		if (evc_likely(!evc_mailbox_is_closing(mailbox))) {
 			evc_mailbox_call_idle(mailbox);

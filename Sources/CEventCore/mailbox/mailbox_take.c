@@ -217,7 +217,10 @@ static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 	if (signal & EVC_SIGNAL_ALARM)
 		look_before_relied(mailbox);
 	/* `control` may have moved the clock. */
-	return mailbox->timed == NULL || !evc_stretch_is_late(mailbox->timed);
+	if (evc_likely(mailbox->timed == NULL))
+		return true;
+	mailbox->timed->is_late = evc_stretch_is_late(mailbox->timed);
+	return !mailbox->timed->is_late;
 }
 
 /*
@@ -332,7 +335,9 @@ enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelop
 			return EVC_OK;
 		}
 		if (!evc_mailbox_is_closing(mailbox)) {
-			if (!evc_mailbox_has_posts(mailbox, memory_order_seq_cst))
+			/* What is occupied was held back for the pump in one of whose handlers this is: once, by a signal. */
+			if (!evc_mailbox_has_posts(mailbox, memory_order_seq_cst) &&
+			    (evc_likely(mailbox->timed == NULL) || mailbox->occupied == 0))
 				return EVC_EMPTY;
 			continue;
 		}

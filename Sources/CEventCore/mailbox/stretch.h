@@ -41,6 +41,8 @@ struct evc_stretch {
 	uint64_t known;
 	/* The caller's clock, whose stretches have one event; NULL: the core's. */
 	const struct evc_clock *clock;
+	/* Whether `control` has moved that clock to the deadline. */
+	bool is_late;
 };
 
 /* Before an event begins, which `left` still counts. Returns how many events the stretch has from here on. */

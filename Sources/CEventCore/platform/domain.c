@@ -42,7 +42,6 @@ static bool membarrier(int command)
 {
 	return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
-
 #endif
 
 /*
@@ -114,10 +113,10 @@ bool evc_barrier_everywhere(void)
 #if defined(__linux__)
 	if (!barrier_available)
 		return false;
-	/* The second call takes milliseconds, but needs no memory, for lack of which the first may fail. */
 	/*
 	 * A caller that has once found the system call working has left out its own fences since then. Nothing else
-	 * can replace them: going on would mean calling handlers that were removed (D6).
+	 * can replace them: going on would mean calling handlers that were removed (D6). The second call takes
+	 * milliseconds, but needs no memory, for lack of which the first may fail.
 	 */
 	EVC_REQUIRE(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) || membarrier(MEMBARRIER_CMD_SHARED),
 		    "EventCore needs the membarrier system call once it has worked, and it fails now: allow it in the "
