@@ -44,6 +44,12 @@ final class ActorDriver: ContextDriver {
   // Not retained: listeners do not keep their actor alive.
   private weak let weakActor: (any Actor)?
 
+  /// Whether a job runs on the actor, and is to be followed by another one.
+  private enum Turn: UInt8, AtomicRepresentable {
+    case none, running, goesOn
+  }
+  private let turn = Atomic<Turn>(.none)
+
   init(_ actor: any Actor) {
     weakActor = actor
   }
@@ -54,23 +60,41 @@ final class ActorDriver: ContextDriver {
       Task { pump.close(whenEmpty: false) }
       return
     }
-    Self.startFromAnywhere(pump, actor)
+    Self.startFromAnywhere(self, pump, actor)
   }
 
   /// A default actor keeps its thread of the pool for as long as it has jobs: with as many overloaded actors as there
   /// are processors, no other task would begin. So after a batch the next job comes by the global executor, behind what
-  /// waits there. Meanwhile nothing of ours retains the actor. The other executors' order is their owners', and a pump's
-  /// runs are to find the job at once.
+  /// waits there. The other executors' order is their owners', and a pump's runs are to find the job at once.
   func goOn(_ pump: ConsumerPump) {
     guard let actor = weakActor, Self.isOfThePool(actor) else { return schedule(pump) }
+    // The job that runs sees it as it ends. Relaxed, as all of `turn`: a job acquires what it needs from the pump's state.
+    let isSeen = turn.compareExchange(expected: .running, desired: .goesOn, ordering: .relaxed).exchanged
+    if !isSeen { follow(pump) }
+  }
+
+  /// Starts a task that runs jobs until nothing is left, or the actor has ended: between two of them it does not retain
+  /// the actor.
+  private func follow(_ pump: ConsumerPump) {
     Task.detached { [self] in
-      guard let actor = weakActor else { return pump.close(whenEmpty: false) }
-      await Self.run(pump, on: actor)
+      while await runNext(pump) { await Task.yield() }
     }
   }
 
-  private static func run(_ pump: ConsumerPump, on actor: isolated any Actor) {
+  /// Its reference to the actor ends with this call.
+  private func runNext(_ pump: ConsumerPump) async -> Bool {
+    guard let actor = weakActor else {
+      pump.close(whenEmpty: false)
+      return false
+    }
+    return await run(pump, on: actor)
+  }
+
+  /// - Returns: Whether another job is to follow.
+  private func run(_ pump: ConsumerPump, on actor: isolated any Actor) -> Bool {
+    turn.store(.running, ordering: .relaxed)
     pump.perform()
+    return turn.exchange(.none, ordering: .relaxed) == .goesOn
   }
 
   /// Whether it is a default actor.
@@ -82,12 +106,12 @@ final class ActorDriver: ContextDriver {
   /// Starts a task on the actor, as one job of the actor's executor. A task that only awaits the actor
   /// would first be a job of the global executor. Detached, since it handles the events of many dispatchers: it has the
   /// task-local values and the priority of none.
-  private static func start(_ pump: ConsumerPump, on actor: isolated any Actor) {
+  private static func start(_ driver: ActorDriver, _ pump: ConsumerPump, on actor: isolated any Actor) {
     nonisolated(unsafe) let job: @isolated(any) () async -> Void = {
       // The task alone has this closure, which runs on the actor alone. The capture puts it there, and retains the actor
       // until the task has run.
       _ = actor
-      pump.perform()
+      if driver.run(pump, on: actor) { driver.follow(pump) }
     }
     Task.detached(operation: job)
   }
@@ -95,8 +119,8 @@ final class ActorDriver: ContextDriver {
   /// `start` without its isolation, for callers that are not on the actor. That is safe, since all it does
   /// is to make the task, which uses nothing that the actor guards.
   private static let startFromAnywhere = unsafeBitCast(
-    start as @Sendable (ConsumerPump, isolated any Actor) -> Void,
-    to: (@Sendable (ConsumerPump, any Actor) -> Void).self)
+    start as @Sendable (ActorDriver, ConsumerPump, isolated any Actor) -> Void,
+    to: (@Sendable (ActorDriver, ConsumerPump, any Actor) -> Void).self)
 
   var canRun: Bool { weakActor != nil }
   var surroundings: Surroundings { .oneByOne }

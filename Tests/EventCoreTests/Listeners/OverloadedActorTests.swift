@@ -55,15 +55,18 @@ struct OverloadedActorTests {
     withExtendedLifetime(actors) {}
   }
 
-  @Test("D9: one that is released ends, whatever waits for it", arguments: cores)
+  @Test("D9: one that is released ends after the events of two jobs at most, whatever waits for it", arguments: cores)
   func released(core: EventCentral.Core) async {
     let (goesOn, lifetime, central) = (Lasting(), Lifetime(), EventCentral(core: core))
     do {
       let actor = Model(goesOn, lifetime.token())
       await actor.register(on: central)
       Ping(number: 0).queue(on: central)
+      await offThePool { #expect(waitUntil { goesOn.handled.load(ordering: .relaxed) > 1000 }) }
     }
+    let handled = goesOn.handled.load(ordering: .relaxed)
     await offThePool { #expect(lifetime.waitUntilNone()) }
+    #expect(goesOn.handled.load(ordering: .relaxed) - handled <= 128)
     goesOn.end()
     #expect(await yieldUntil { Ping(number: 0).queue(on: central) == 0 })
   }
