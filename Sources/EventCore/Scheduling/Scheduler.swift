@@ -201,7 +201,8 @@ final class ScheduleCounts: Sendable {
   }
 }
 
-/// What the scheduler of a central has done so far.
+/// What the scheduler of a central has done so far. The limits of requests, and of other waits for events, are schedules,
+/// too: each that was not needed counts as cancelled, or as dropped if its central ends first.
 public struct EventScheduleStatistics: Sendable, Equatable {
   /// Schedules that wait for their deadline, or for the next one.
   public var pending: Int

@@ -66,7 +66,7 @@ struct RequestLimitTests {
     let central = EventCentral(core: core, clock: clock)
     let (thread, ticks, asked) = (EventThread(on: central), Log<Int>(), Log<Int>())
     Tick.addListener(nil, { _ in ticks.append(0) }, executeOn: .listenerThread, on: thread)
-    Tick().scheduleQueue(every: .seconds(1), on: central)
+    let schedule = Tick().scheduleQueue(every: .seconds(1), on: central)
     Note.addListener(nil, { _ in }, executeOn: .listenerThread, on: central)
     let (news, signal) = AsyncStream.makeStream(of: Void.self)
     PriceQuery.answer(on: central, concurrency: .serial) { query in
@@ -91,6 +91,6 @@ struct RequestLimitTests {
     }
     #expect(await thread.drain())
     #expect(ticks.entries.isEmpty)
-    #expect(await yieldUntil { central.scheduleStatistics.dropped == 1 })
+    #expect(await yieldUntil { schedule.state == .dropped })
   }
 }
