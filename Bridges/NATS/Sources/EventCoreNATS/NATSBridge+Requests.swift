@@ -17,7 +17,7 @@ extension NATSBridge {
   /// ``NATSBridgeError/Reason/answerFailed`` if the answerer threw an error there, or is too busy, or the answer is
   /// longer than the server or this bridge takes. Without a reply of another machine it leaves the request to the
   /// answerers of this one. If none of them has it, or has it any more, the requester gets
-  /// `EventWaitError.nobodyAnswers` if no machine answers such requests, or that which got it has no answerer or ends,
+  /// `EventWaitError.nobodyAnswers` if no machine answers such requests, or that which got it has no answerer or closes,
   /// `EventWaitError.timedOut(_:)` if none has answered in time, and ``NATSBridgeError`` if the bridge could not send
   /// it or was closed.
   ///
@@ -74,8 +74,9 @@ extension NATSBridge {
   /// try bridge.answerRequests(PriceQuery.self, with: Price.self)
   /// ```
   ///
-  /// Of a group one machine gets a request, and no other is asked after it: if it has no answerer, or lets go of the
-  /// request, or its registration ends meanwhile, that is as if no machine answered (`EventWaitError.nobodyAnswers`
+  /// Of a group one machine gets a request, and no other is asked after it; of several groups the first reply counts,
+  /// also one that says this: if it has no answerer, or lets go of the request, or its registration ends meanwhile, that
+  /// is as if no machine answered (`EventWaitError.nobodyAnswers`
   /// where it was asked, unless an answerer there has it). So register the answerer first, and end it last. An answerer
   /// that throws `EventWaitError.nobodyAnswers` or `.unanswered` says the same.
   ///

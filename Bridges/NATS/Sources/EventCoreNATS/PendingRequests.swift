@@ -36,7 +36,7 @@ final class PendingRequests: Sendable {
     let digits = bytes.dropFirst(inbox.utf8.count + 1)
     guard let number = Int64(digits: digits).flatMap(UInt64.init(exactly:)) else { return }
     var line: UnsafePointer<CChar>?
-    // The server's own word that nobody has subscribed.
+    // The server's word that nobody has subscribed, or a bridge's that nobody answers.
     if natsMsgHeader_Get(message, statusKey.bytes, &line) == NATS_OK, let line, String(cString: line).hasPrefix("503") {
       return finish(number, .failure(EventWaitError.nobodyAnswers))
     }

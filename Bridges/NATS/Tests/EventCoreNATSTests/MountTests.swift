@@ -75,14 +75,22 @@ import Testing
     let subscription = try receiver.subscribe(Placed.self, to: "plant.>")
     try await receiver.settle()
     try sender.mount(plant.root, at: "plant", carrying: [Alarm.self])
-    let isOver = Locked(false)
+    let (isOver, rounds) = (Locked(false), Locked(0))
     async let mover: Void = blocking { [line = plant.line, hall = plant.hall] in
       while !isOver.withLock({ $0 }) {
         line.detach()
         line.attach(to: hall)
+        rounds.withLock { $0 += 1 }
       }
     }
-    for level in 0..<2000 * stressFactor { plant.line.raise(event: Alarm(level: level)) }
+    // Until some have gone out, and the other thread was at work meanwhile.
+    #expect(await eventually { rounds.withLock { $0 } > 0 })
+    let begun = rounds.withLock { $0 }
+    let isMixed = await eventually {
+      for level in 0..<2000 * stressFactor { plant.line.raise(event: Alarm(level: level)) }
+      return sender.counts.sent > 0 && rounds.withLock { $0 } > begun + 100
+    }
+    #expect(isMixed)
     isOver.withLock { $0 = true }
     await mover
     #expect(await eventually { sender.counts.outbox.waiting == 0 })

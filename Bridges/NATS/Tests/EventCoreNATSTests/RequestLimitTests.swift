@@ -109,9 +109,11 @@ import Testing
       _ = await gate.entries(atLeast: 1)
       return Price(cents: query.id)
     }
+    let before = answering.messagesOut
     let request = Task { try await here.request(PriceQuery(id: 2), expecting: Price.self) }
-    #expect(await eventually { answering.counts.dispatched == 2 })
-    // When the bridge has heard of it: it has no request under way.
+    #expect(await eventually { answering.messagesOut > before })
+    // The server has the reply, and then the bridge that asks has read it.
+    try await answering.settle()
     try await asking.settle()
     gate.append(())
     #expect(try await request.value == Price(cents: 2))
