@@ -66,9 +66,10 @@
         init(_ part: any EventServicePart) {
           let elsewhere = (part as? any WorkingElsewhere)?.elsewhere ?? WorkElsewhere()
           let counts = part.receiverStatistics
+          // Wrapping, since a part of the user's may report anything.
           handled =
-            counts.delivered + counts.skipped + elsewhere.statistics.delivered + elsewhere.statistics.skipped
-          cancelled = counts.cancelled + elsewhere.statistics.cancelled - min(counts.cancelled, elsewhere.jobs)
+            counts.delivered &+ counts.skipped &+ elsewhere.statistics.delivered &+ elsewhere.statistics.skipped
+          cancelled = counts.cancelled &+ elsewhere.statistics.cancelled &- min(counts.cancelled, elsewhere.jobs)
         }
       }
 

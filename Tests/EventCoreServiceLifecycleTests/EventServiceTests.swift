@@ -268,10 +268,11 @@
       #expect(drained?.parts.last == .init(name: "pool", wasDrained: true, handled: 20, left: 0))
       let late = await withListenersElsewhere(core, clock) { trigger, _, reports, _ in
         trigger.triggerGracefulShutdown()
-        while reports.entries.isEmpty {
+        let isReported = await yieldUntil {
           clock.advance(by: .milliseconds(100))
-          await Task.yield()
+          return !reports.entries.isEmpty
         }
+        #expect(isReported)
       }
       #expect(late?.isComplete == false)
       #expect(

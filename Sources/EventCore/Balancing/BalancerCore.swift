@@ -15,7 +15,7 @@ protocol BalancerCore: AnyObject, Sendable {
   /// Removes a thread's subscription. A dispatch that began before may still reach it. Any thread.
   func remove(_ subscription: Subscription)
 
-  /// How many events were refused because no thread was left, those among them of whose array a part was accepted. Any
+  /// How many events were refused because no thread was left, also of an array of which another part was accepted. Any
   /// thread.
   var refused: UInt64 { get }
 }

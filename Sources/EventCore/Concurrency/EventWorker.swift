@@ -120,3 +120,7 @@ extension EventWorker: EventReceiver {
   public var receiverStatistics: EventThreadStatistics { thread.statistics }
   public var mailboxStatistics: EventMailboxStatistics { thread.mailboxStatistics }
 }
+
+extension EventWorker: WorkingElsewhere {
+  package var elsewhere: WorkElsewhere { thread.elsewhere }
+}

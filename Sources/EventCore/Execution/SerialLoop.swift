@@ -22,7 +22,7 @@ final class SerialLoop: TimerLoop, Sendable {
 
   fileprivate struct State {
     var random: UInt64
-    /// How many members there have been, and how many of a name.
+    /// How many members there have been, and of each of their names the last number that was given out.
     var count = 0
     var names: [String: Int] = [:]
     /// Woken since the last step.
@@ -35,6 +35,13 @@ final class SerialLoop: TimerLoop, Sendable {
     var thread: UInt = 0
     /// The central is gone, so nothing runs any more.
     var hasEnded = false
+
+    /// Whether a member may have that label: a name, perhaps with a number behind it.
+    func hasGiven(_ label: String) -> Bool {
+      if names[label] != nil { return true }
+      guard let space = label.lastIndex(of: " "), let number = Int(label[label.index(after: space)...]) else { return false }
+      return number > 1 && number <= names[String(label[..<space])] ?? 0
+    }
   }
   let seed: UInt64
   private let state: Guarded<State>
@@ -74,15 +81,15 @@ final class SerialLoop: TimerLoop, Sendable {
   /// A consumer's name in traces; a number follows it if others have it, too.
   func name(_ name: String) -> TraceName {
     let label = state.withLock { state in
-      guard var number = state.names[name] else {
-        state.names[name] = 1
-        return name
+      var (label, number) = (name, 1)
+      // Others may be named as this one would be.
+      if state.hasGiven(name) { number = state.names[name] ?? 1 }
+      while state.hasGiven(label) {
+        number += 1
+        label = "\(name) \(number)"
       }
-      // Others may be named as this one would be, and those that come are numbered after it.
-      repeat { number += 1 } while state.names["\(name) \(number)"] != nil
       state.names[name] = number
-      state.names["\(name) \(number)"] = 1
-      return "\(name) \(number)"
+      return label
     }
     return TraceName(log, label)
   }

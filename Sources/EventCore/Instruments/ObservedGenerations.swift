@@ -20,9 +20,9 @@ struct ObservedGenerations {
     guard isOn != self.isOn else { return }
     self.isOn = isOn
     last = generation
-    changes.append(generation)
     // An even number, so that they still take turns.
-    if changes.count > Self.most { changes.removeFirst(2) }
+    if changes.count == Self.most { changes.removeFirst(2) }
+    changes.append(generation)
   }
 
   @inline(__always)

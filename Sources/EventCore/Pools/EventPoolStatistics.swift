@@ -185,3 +185,7 @@ extension EventPool: EventReceiver {
   public var waitingEventCount: Int { eventCount }
   public var handlerRunningFor: Duration? { statistics.threads.compactMap(\.runningFor).max() }
 }
+
+extension EventPool: WorkingElsewhere {
+  package var elsewhere: WorkElsewhere { WorkElsewhere(ownListener) + core.elsewhere }
+}

@@ -289,7 +289,10 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
         slot.thread.giveUp()
       }
     }
-    if !whenEmpty { listeners.end() }
+    if !whenEmpty {
+      listeners.end()
+      listeners.letGo()
+    }
     return slots
   }
 

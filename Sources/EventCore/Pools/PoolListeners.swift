@@ -27,7 +27,7 @@ final class PoolListeners: Sendable {
     state.withLock { ($0.threads, $0.past) }
   }
 
-  /// Releases the threads whose listeners have ended.
+  /// Releases the threads whose listeners have ended. Any thread, without locks: what they release is the user's.
   func letGo() {
     let settled = threads.filter { $0.ownListener.madeAlready?.contexts.areSettled == true }
     // Outside of the lock, since it releases what has waited.
@@ -49,6 +49,7 @@ final class PoolListeners: Sendable {
     for thread in threads { thread.ownListener.end() }
   }
 
+  /// As `letGo`, for all of them.
   func releaseAll() {
     let threads = state.withLock { state in
       defer { state.threads.removeAll() }

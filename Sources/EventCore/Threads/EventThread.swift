@@ -280,7 +280,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   /// The listeners that are registered `on:` this thread. They get the same events as its callbacks: those
   /// that are dispatched on its central and those that are sent to it alone. They end with the thread's
-  /// last reference, with ``cancel()`` or with a drain.
+  /// last reference, with ``cancel()``, with a drain, or as its pool retires it.
   ///
   /// **Threads**: any. It is made at its first use.
   public var listener: EventListener {

@@ -39,11 +39,3 @@ extension EventThread: WorkingElsewhere {
     WorkElsewhere(ownListener) + WorkElsewhere(jobs: consumer.keptJobs.load(ordering: .relaxed))
   }
 }
-
-extension EventWorker: WorkingElsewhere {
-  package var elsewhere: WorkElsewhere { thread.elsewhere }
-}
-
-extension EventPool: WorkingElsewhere {
-  package var elsewhere: WorkElsewhere { WorkElsewhere(ownListener) + core.elsewhere }
-}

@@ -78,7 +78,8 @@ extension EventNode {
   /// The nodes below this one down to another one, with that as the last; nil if it is neither this node nor below it.
   /// For bridges, as above.
   ///
-  /// **Threads**: any. The result was true at one moment during the call. **Complexity**: O(depth).
+  /// **Threads**: any. The result was true at one moment during the call. **Complexity**: O(depth). **Ownership**: the
+  /// result retains the nodes.
   @_spi(Bridge)
   public final func nodes(downTo node: EventNode) -> [EventNode]? {
     guard node !== self else { return [] }
