@@ -68,7 +68,7 @@ final class ActorDriver: ContextDriver {
   /// waits there. The other executors' order is their owners', and a pump's runs are to find the job at once.
   func goOn(_ pump: ConsumerPump) {
     guard let actor = weakActor, Self.isOfThePool(actor) else { return schedule(pump) }
-    // The job that runs sees it as it ends. Relaxed, as all of `turn`: a job acquires what it needs from the pump's state.
+    // The job that runs sees it as it ends. Relaxed, as all of `turn`: jobs acquire what they need from the pump's state.
     let isSeen = turn.compareExchange(expected: .running, desired: .goesOn, ordering: .relaxed).exchanged
     if !isSeen { follow(pump) }
   }

@@ -39,7 +39,9 @@ final class SerialLoop: TimerLoop, Sendable {
     /// Whether a member may have that label: a name, perhaps with a number behind it.
     func hasGiven(_ label: String) -> Bool {
       if names[label] != nil { return true }
-      guard let space = label.lastIndex(of: " "), let number = Int(label[label.index(after: space)...]) else { return false }
+      guard let space = label.lastIndex(of: " "), let number = Int(label[label.index(after: space)...]) else {
+        return false
+      }
       return number > 1 && number <= names[String(label[..<space])] ?? 0
     }
   }

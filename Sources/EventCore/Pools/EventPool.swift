@@ -141,9 +141,10 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   ///
   /// The setter makes or retires threads before it returns, unless another call is already doing so and
   /// takes this change over. A retired thread gets no new events, handles those that wait for it, and
-  /// ends: no event is lost or handled twice, and nobody waits for the thread. Likewise the listeners `on:` it. The pool keeps a thread that
-  /// has ended, retired or cancelled, while those that run elsewhere have not, and releases it at the next such change
-  /// or its own end. A scaler may change the number again. A thread that somebody has cancelled is replaced at the next such change.
+  /// ends: no event is lost or handled twice, and nobody waits for the thread. Likewise the listeners `on:` it. The
+  /// pool keeps a thread that has ended, retired or cancelled, while those that run elsewhere have not, and releases it
+  /// at the next such change or its own end. A scaler may change the number again. A thread that somebody has
+  /// cancelled is replaced at the next such change.
   ///
   /// **Threads**: any, also inside a handler of the pool.
   public var capacity: Int {
