@@ -50,9 +50,10 @@ extension ExecutionContexts {
         """
         Without executeOn: a callback is called where it is registered: on an actor, on the main thread or \
         in a handler of an event thread or of a listener's thread. This is a task, a dispatch queue or a \
-        thread to which no event can come back. Register it in one of those places, or say where it is to be \
-        called: executeOn: .listenerThread, for instance. In Swift 5 mode a method of the MainActor is such a \
-        callback, too: pass { @MainActor … in } instead.
+        thread to which no event can come back, or a function that is not isolated, which does not know its \
+        caller's actor. Register it in one of those places, give the function a parameter isolation: isolated \
+        (any Actor)? = #isolation, or say where it is to be called: executeOn: .listenerThread, for instance. In Swift 5 \
+        mode a method of the MainActor is such a callback, too: pass { @MainActor … in } instead.
         """)
       fallthrough
     case .requesterThread: return actor.map { self.actor($0) } ?? current()
