@@ -197,7 +197,7 @@ static enum evc_status pump(struct evc_mailbox *mailbox, struct evc_stretch *str
 			if (arm(mailbox))
 				return EVC_EMPTY;
 		}
-		/* And it may have moved the clock. */
+		/* `idle` may have moved a caller's clock, too. */
 		if (evc_unlikely(evc_stretch_is_late(stretch)))
 			return EVC_TIMED_OUT;
 	}

@@ -75,10 +75,10 @@ extension NATSBridge {
   /// ```
   ///
   /// Of a group one machine gets a request, and no other is asked after it; of several groups the first reply counts,
-  /// also one that says this: if it has no answerer, or lets go of the request, or its registration ends meanwhile, that
-  /// is as if no machine answered (`EventWaitError.nobodyAnswers`
-  /// where it was asked, unless an answerer there has it). So register the answerer first, and end it last. An answerer
-  /// that throws `EventWaitError.nobodyAnswers` or `.unanswered` says the same.
+  /// whatever it says. If that machine has no answerer, or lets go of the request, or its registration ends meanwhile,
+  /// it is as if no machine answered (`EventWaitError.nobodyAnswers` where it was asked, unless an answerer there has
+  /// it). So register the answerer first, and end it last. An answerer that throws `EventWaitError.nobodyAnswers` or
+  /// `.unanswered` says the same.
   ///
   /// - Parameters:
   ///   - query: What is asked.
