@@ -44,3 +44,15 @@ public final class Log<Element: Sendable>: Sendable {
     }
   }
 }
+
+extension Log<Int> {
+  /// As `append`, but 0, the first of a backlog, says that it has begun, and then waits for the gate: the others wait
+  /// behind it.
+  public func append(_ number: Int, heldUpInFirst gate: Gate, _ began: Gate) {
+    if number == 0 {
+      began.open()
+      gate.pass()
+    }
+    append(number)
+  }
+}

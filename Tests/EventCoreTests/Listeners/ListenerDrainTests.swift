@@ -25,11 +25,7 @@ struct ListenerDrainTests {
       Hit.addListener(
         nil,
         { hit in
-          if hit.number == 0 {
-            began.open()
-            gate.pass()
-          }
-          numbers.append(hit.number)
+          numbers.append(hit.number, heldUpInFirst: gate, began)
           // Not for those that drain.
           if hit.number == 1 { Hit(number: -1).queue(on: world) }
         }, executeOn: place, on: listener)

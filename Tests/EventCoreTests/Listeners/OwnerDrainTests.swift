@@ -37,14 +37,7 @@ struct OwnerDrainTests {
   ) async {
     let began = Gate()
     Hit.addListener(
-      nil,
-      { hit in
-        if hit.number == 0 {
-          began.open()
-          gate.pass()
-        }
-        numbers.append(hit.number)
-      }, executeOn: .dispatchQueue(queue), on: owner.place)
+      nil, { numbers.append($0.number, heldUpInFirst: gate, began) }, executeOn: .dispatchQueue(queue), on: owner.place)
     (0..<100).map(Hit.init).queue(on: world)
     await offThePool { began.pass() }
   }

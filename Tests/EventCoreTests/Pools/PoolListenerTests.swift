@@ -28,14 +28,8 @@ struct PoolListenerTests {
       let (numbers, gate, began) = (numbers, gate, Gate())
       let thread = pool.withThreads { $0[1] }
       Hit.addListener(
-        nil,
-        { hit in
-          if hit.number == 0 {
-            began.open()
-            gate.pass()
-          }
-          numbers.append(hit.number)
-        }, executeOn: .dispatchQueue(DispatchQueue(label: "elsewhere")), on: thread)
+        nil, { numbers.append($0.number, heldUpInFirst: gate, began) },
+        executeOn: .dispatchQueue(DispatchQueue(label: "elsewhere")), on: thread)
       (0..<10).map(Hit.init).queue(on: central)
       await offThePool { began.pass() }
     }
@@ -50,8 +44,7 @@ struct PoolListenerTests {
     async let isDrained = pool.drain()
     #expect(await yieldUntil { pool.statistics.threads.isEmpty })
     // The end of the listeners comes a moment after that of the threads.
-    for _ in 0..<100_000 where Hit(number: -1).queue(on: central) != 0 { await Task.yield() }
-    #expect(Hit(number: -1).queue(on: central) == 0)
+    #expect(await yieldUntil { Hit(number: -1).queue(on: central) == 0 })
     crew.gate.open()
     #expect(await isDrained)
     #expect(crew.handled == Array(0..<10))
