@@ -15,7 +15,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-export EVENTCORE_SHORT_TESTS=1
+export EVENTCORE_SHORT_TESTS=1 EVENTCORE_SANITIZED=1
 # What a sanitizer finds ends the process with a report of its own. The Swift runtime would add a backtrace first, and
 # waits for ever for threads that the sanitizer has stopped.
 export SWIFT_BACKTRACE=enable=no

@@ -65,7 +65,7 @@ import Testing
           let before = Footprint.resident()
           Footprint.makeCallbacks(30_000 / Footprint.less, pump)
           // At once: there is nobody else who would free it later.
-          precondition(Footprint.resident() - before <= 1 << 20 || getenv("EVENTCORE_SHORT_TESTS") != nil)
+          precondition(Footprint.resident() - before <= 1 << 20 || isSanitized)
         }
         // A listener of another central, whose events are handled as those of the pump.
         let pump = EventPump(on: EventCentral(core: .locking))
@@ -73,7 +73,7 @@ import Testing
         Footprint.makeListeners(2_000, pump, other)
         let before = Footprint.resident()
         Footprint.makeListeners(10_000 / Footprint.less, pump, other)
-        precondition(Footprint.resident() - before <= 2 << 20 || getenv("EVENTCORE_SHORT_TESTS") != nil)
+        precondition(Footprint.resident() - before <= 2 << 20 || isSanitized)
         precondition(threadNames().isEmpty)
       }
     }
@@ -101,10 +101,6 @@ import Testing
 
   /// The memory of this process.
   enum Footprint {
-    /// The address sanitizer keeps up to 256 MB that were freed, to find later uses, and the thread
-    /// sanitizer has memory of its own. The runs of both set this variable.
-    static var isSanitized: Bool { getenv("EVENTCORE_SHORT_TESTS") != nil }
-
     /// How many times less a test does there, where its memory is not judged, and each step costs ten times as much.
     static var less: Int { isSanitized ? 10 : 1 }
 

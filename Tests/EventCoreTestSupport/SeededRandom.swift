@@ -42,6 +42,3 @@ public func announcedSeed(_ test: String) -> UInt64 {
   _ = line.withCString { write(2, $0, strlen($0)) }
   return seed
 }
-
-/// How much more the stress tests do: 1, or 50 with `EVENTCORE_LONG_TESTS=1`.
-public let stressFactor = getenv("EVENTCORE_LONG_TESTS") == nil ? 1 : 50

@@ -51,7 +51,7 @@ struct EventSequenceTests {
   @Test("D2, D4: each of many sequences gets every event once, in each producer's order", arguments: cores)
   func load(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
-    let (producers, events, consumers) = (3, 20_000, 7)
+    let (producers, events, consumers) = (3, shortened(20_000), 7)
     let sequences = (0..<consumers).map { _ in Ping.events(on: central) }
     let production = Task {
       await offThePool {

@@ -79,7 +79,7 @@ struct PoolBoundTests {
   func floods(_ kind: (EventCentral.Core, Balance), policy: EventOverflowPolicy) {
     for capacity in [1, 3, 500] {
       let jobs = JobPool(kind.0, 2, kind.1.make(), mailbox: .bounded(capacity, whenFull: policy))
-      let each = policy == .block(upTo: .microseconds(1)) ? 400 : 2_000
+      let each = policy == .block(upTo: .microseconds(1)) ? 400 : shortened(2_000)
       let accepted = Atomic<Int>(0)
       let sending = Atomic<Int>(2)
       onThreads(3) { thread in

@@ -230,7 +230,7 @@ struct PoolEndingTests {
     "D4: every event of a batch that an ending pool accepts is accounted for",
     arguments: balances)
   func batchWhileEnding(_ kind: (EventCentral.Core, Balance)) {
-    for round in 0..<200 {
+    for round in 0..<shortened(200) {
       let jobs = JobPool(kind.0, 4, kind.1.make())
       let batch = (0..<64).map { Job(number: $0, key: $0) }
       let accepted = Guarded(0)

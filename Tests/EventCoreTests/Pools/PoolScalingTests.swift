@@ -199,7 +199,7 @@ struct PoolScalingTests {
     "D10: every event of a pool that ends under fire is delivered, cancelled or refused",
     arguments: balances, [true, false])
   func endUnderFire(_ kind: (EventCentral.Core, Balance), drains: Bool) {
-    for _ in 0..<20 {
+    for _ in 0..<shortened(20) {
       let lifetime = Lifetime()
       let jobs = JobPool(kind.0, 3, kind.1.make())
       let accepted = Atomic<Int>(0)

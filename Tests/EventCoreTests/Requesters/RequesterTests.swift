@@ -123,7 +123,7 @@ struct RequesterTests {
       let (owner, payloads, over) = (Lifetime(), Lifetime(), Box<Gate>(Gate()))
       onThreads(3) { thread in
         if thread == 0 {
-          for _ in 0..<300 {
+          for _ in 0..<shortened(300) {
             context.register { isolation in
               let requester = Requester(owner.token())
               Carrying.addListener(

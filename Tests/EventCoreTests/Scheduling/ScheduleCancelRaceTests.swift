@@ -68,7 +68,7 @@ struct ScheduleCancelRaceTests {
   @Test("D6: nothing is dispatched after cancel() has returned", arguments: cores)
   func nothingAfterwards(core: EventCentral.Core) {
     struct Tick: Eventable {}
-    for _ in 0..<2_000 {
+    for _ in 0..<shortened(2_000) {
       let clock = ManualClock()
       let central = EventCentral(core: core, clock: clock)
       // This thread dispatches the first event.

@@ -114,7 +114,7 @@ struct EndingTests {
   // drains: true, since those ten were handled
   @Test("D10: events that others dispatch during a drain do not make it fail", arguments: cores)
   func drainUnderFire(core: EventCentral.Core) {
-    for _ in 0..<200 {
+    for _ in 0..<shortened(200) {
       let central = EventCentral(core: core)
       let thread = EventThread(on: central)
       let (log, accepted, going) = (Log<Int>(), Log<Int>(), Log<Int>())
