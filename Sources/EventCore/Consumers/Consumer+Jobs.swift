@@ -38,7 +38,7 @@ extension Consumer {
   func post(_ body: @escaping @Sendable () -> Void) -> Bool { post(.closure(body)) }
 
   /// The same for a run of a guest.
-  func post(guest: ConsumerPump) -> Bool { post(.guest { guest.perform() }) }
+  func post(guest: ConsumerPump) -> Bool { post(.guest(guest.makeJob())) }
 
   private func post(_ job: ConsumerJob) -> Bool {
     acceptJobs()

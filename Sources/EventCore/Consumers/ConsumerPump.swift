@@ -95,6 +95,12 @@ final class ConsumerPump: @unchecked Sendable {
     return true
   }
 
+  /// A job that keeps the consumer until it has run: a source that goes before it has come lets go of the consumer, and
+  /// the handlers, which need not be `Sendable`, are freed where they are called.
+  func makeJob() -> @Sendable () -> Void {
+    { [consumer] in withExtendedLifetime(consumer) { _ = self.perform() } }
+  }
+
   /// Delivers for a loop that calls this whenever it likes, with a wake-up or without; a limit of 0 delivers
   /// nothing. Nil if a thread drives the consumer already. The driver does not lend the consumer.
   ///

@@ -100,6 +100,63 @@ struct PumpListenerTests {
     }
   }
 
+  /// How the source of a listener ends on another thread than its loop's.
+  enum End: String, CaseIterable {
+    case ended, released, withItsCentral, removedBefore
+  }
+
+  /// What a loop or a thread has registered, and the source that another thread ends.
+  final class Source: Sendable {
+    private let central: Guarded<EventCentral?>
+    private let listener: Guarded<EventListener?>
+    private let made = Log<any EventListenerHandling>()
+
+    init(_ core: EventCentral.Core, _ end: End) {
+      let central = EventCentral(core: core)
+      self.central = Guarded(central)
+      listener = Guarded(end == .withItsCentral ? nil : EventListener(on: central))
+    }
+
+    /// Of a closure that need not be `Sendable`, called where this is.
+    func register(_ callback: @escaping (Ping) -> Void) {
+      let source: any EventListenable = listener.withLock { $0 } ?? central.withLock { $0! }
+      made.append(Ping.addListener(nil, on: source) { callback($0) })
+    }
+
+    func goAway(_ end: End) {
+      for handle in made.take() where end == .removedBefore { handle.remove() }
+      if end == .ended { listener.withLock { $0 }?.end() }
+      // Moved out, so that no deinit runs inside a mutex.
+      _ = listener.withLock { $0.take() }
+      _ = central.withLock { $0.take() }
+    }
+  }
+
+  // other thread                            loop
+  // ends the source, releases it            has not run meanwhile
+  //                                         runs: the closure, which need not be Sendable, is freed here
+  @Test("D9: a closure of a source that ends and goes elsewhere is freed by the loop", arguments: cores, End.allCases)
+  func sourceGoesElsewhere(core: EventCentral.Core, end: End) async {
+    await offThePool {
+      let central = EventCentral(core: core)
+      let (source, lifetime, gone) = (Source(core, end), Lifetime(), Gate())
+      let pump = EventPump(on: central)
+      pump.addEventCallback { (_: Ping) in
+        source.register { [token = lifetime.token()] _ in withExtendedLifetime(token) {} }
+      }
+      Ping().queue(on: central)
+      pump.run()
+      runThread {
+        source.goAway(end)
+        gone.open()
+      }
+      #expect(gone.pass())
+      #expect(lifetime.alive == 1)
+      pump.run()
+      #expect(lifetime.alive == 0)
+    }
+  }
+
   @Test("D4: a listener that another thread registers and removes while events come", arguments: cores)
   func elsewhere(core: EventCentral.Core) async {
     await offThePool {
