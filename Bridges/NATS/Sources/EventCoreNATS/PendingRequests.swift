@@ -89,9 +89,11 @@ extension Link {
   }
 
   func send(_ subject: String, failure: String) {
-    // A header is a line.
-    let line = failure.split(whereSeparator: \.isNewline).joined(separator: " ").prefix(500)
-    send(subject, header: failureKey, String(line))
+    // A header is a line, and a string of C. The client takes one of spaces alone for no header, and its message for an
+    // answer.
+    let line = failure.split { $0.isNewline || $0 == "\0" }.joined(separator: " ").prefix(500)
+    let isBlank = line.allSatisfy(\.isWhitespace)
+    send(subject, header: failureKey, isBlank ? "it threw an error without a description" : String(line))
   }
 
   /// The same as the server's word that nobody has subscribed.

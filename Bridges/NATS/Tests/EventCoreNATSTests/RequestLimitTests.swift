@@ -158,4 +158,29 @@ import Testing
     asking.close()
     answering.close()
   }
+
+  private struct Wordless: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  @Test(
+    "an answerer that throws an error without a description has failed, and not answered",
+    arguments: ["", "  ", "\r\n\t", "\0"])
+  func withoutDescription(_ text: String) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let asking = try await NATSBridge.to(server, on: here)
+    let answering = try await NATSBridge.to(server, on: there)
+    // To which each body is an answer, also an empty one.
+    let coding = RemoteCoding<Data>(encode: { $0 }, decode: { bytes, _ in bytes })
+    PriceQuery.answer(on: there) { _ -> Data in throw Wordless(description: text) }
+    try answering.answerRequests(PriceQuery.self, with: Data.self, coding: coding)
+    try await answering.settle()
+    try asking.forwardRequests(PriceQuery.self, expecting: Data.self, coding: coding, within: .seconds(60))
+    await #expect { try await here.request(PriceQuery(id: 1), expecting: Data.self) } throws: {
+      ($0 as? NATSBridgeError)?.reason == .answerFailed && "\($0)".hasSuffix("without a description.")
+    }
+    asking.close()
+    answering.close()
+  }
 }
