@@ -194,7 +194,8 @@ final class Link: @unchecked Sendable {
 
   private func didFail(_ status: natsStatus, _ subscription: OpaquePointer?) {
     guard status == NATS_SLOW_CONSUMER, let subscription else {
-      return report(.fault(NATSBridgeError.text(of: status)))
+      // The client adds which subject it is of that the server does not permit.
+      return report(.fault(NATSBridgeError.text(of: status) + NATSBridgeError.cause(of: status)))
     }
     if let change = slowConsumer(subscription) { report(change) }
   }
