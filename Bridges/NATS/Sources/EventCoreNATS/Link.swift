@@ -26,7 +26,7 @@ final class Link: @unchecked Sendable {
   private(set) var connection: OpaquePointer?
   private let condition = NSCondition()
   private var phase = Phase.new
-  /// Why the last attempt at a first connection has failed.
+  /// Why the last attempt at a connection has failed, until there is one.
   private var lastFailure = NATS_OK
   /// Whether this side ends the connection.
   private var isClosing = false
@@ -162,6 +162,7 @@ final class Link: @unchecked Sendable {
     let (before, isClosing, early) = condition.withLock {
       defer {
         if phase != .closed { phase = next }
+        if next == .connected { lastFailure = NATS_OK }
         self.early = []
       }
       condition.broadcast()
@@ -212,13 +213,13 @@ final class Link: @unchecked Sendable {
     report(.fault("The server has turned the client away: \(words)\(NATSBridgeError.advice(on: words))."))
   }
 
-  /// Tells why there is no first connection, although somebody takes it; once for each cause. On the client's thread
-  /// that has failed.
+  /// Tells why there is no connection, or none again, although somebody takes it; once for each cause. On the client's
+  /// thread that has failed.
   private func reportFailure(to connection: OpaquePointer?) {
     var text: UnsafePointer<CChar>?
     let status = natsConnection_GetLastError(connection, &text)
     // After a refusal it asks a second time, and then ends.
-    guard isNew, status != NATS_OK, status != NATS_CONNECTION_AUTH_FAILED else { return }
+    guard ![NATS_OK, NATS_NO_SERVER, NATS_CONNECTION_AUTH_FAILED].contains(status) else { return }
     let isKnown = condition.withLock {
       defer { lastFailure = status }
       return lastFailure == status

@@ -24,7 +24,10 @@ public struct NATSStatus: Eventable {
     case closed
     /// Messages of a subject came faster than they were dispatched, and the client dropped some: so many so far.
     case slowConsumer(subject: String, dropped: Int)
-    /// Anything else that the client reports; before ``closed``, why the server turned the client away.
+    /// Anything else that the client reports: what the server does not permit, with its subject; why there is no
+    /// connection, or none again, although something is at the address, once for each cause in a row; before
+    /// ``closed``, why the server turned the client away. When the connection broke, the client says nothing of the
+    /// server that it had, if it knows of several, or the bridge has ``NATSBridge/Options/waitsForServer``.
     case fault(String)
   }
 

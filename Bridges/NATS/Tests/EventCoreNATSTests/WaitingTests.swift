@@ -6,21 +6,23 @@ import EventCoreNATS
 import Foundation
 import Testing
 
-/// A bridge that waits for its server, while something else is at the address.
+/// A bridge whose server is not there, while something else is at the address.
 @Suite struct WaitingTests {
   private func bridge(
-    to server: NATSServer, _ log: Log<NATSStatus.Change>, on world: EventCentral
+    to server: NATSServer, _ log: Log<NATSStatus.Change>, on world: EventCentral, waits: Bool = true
   ) async throws -> NATSBridge {
     NATSStatus.addListener(nil, { status in log.append(status.change) }, executeOn: .listenerThread, on: world)
     var options = NATSBridge.Options()
-    options.waitsForServer = true
+    options.waitsForServer = waits
     options.reconnecting = .init(first: .milliseconds(5), longest: .milliseconds(20))
     return try await NATSBridge(server, on: world, options: options)
   }
 
-  private func fault(_ log: Log<NATSStatus.Change>) -> String? {
-    log.entries.lazy.compactMap { if case .fault(let text) = $0 { text } else { nil } }.first
+  private func faults(_ log: Log<NATSStatus.Change>) -> [String] {
+    log.entries.compactMap { if case .fault(let text) = $0 { text } else { nil } }
   }
+
+  private func fault(_ log: Log<NATSStatus.Change>) -> String? { faults(log).first }
 
   @Test("what ends each connection at first, as before a server that is not up yet, is told and waited for")
   func endsEachConnection() async throws {
@@ -49,6 +51,25 @@ import Testing
     #expect(fault(log)?.lowercased().contains("secure") == true, "\(log.entries)")
     #expect(!log.entries.contains(.closed))
     bridge.close()
+  }
+
+  @Test("what keeps a bridge from coming back is told in each outage, once")
+  func comesBack() async throws {
+    let server = try ServerProcess()
+    let (world, log) = (EventCentral(), Log<NATSStatus.Change>())
+    let bridge = try await bridge(to: .url(server.url), log, on: world, waits: false)
+    for outage in 1...2 {
+      server.stop()
+      let door = try ShutDoor(port: server.port)
+      #expect(await eventually(within: .seconds(20)) { door.knocks >= 3 && faults(log).count >= outage })
+      door.end()
+      try server.restart()
+      #expect(await eventually(within: .seconds(20)) { bridge.isConnected })
+    }
+    #expect(await bridge.drain())
+    #expect(await eventually { log.entries.last == .closed })
+    #expect(faults(log).count == 2, "\(log.entries)")
+    #expect(log.entries.filter { $0 == .disconnected || $0 == .reconnected }.count == 4, "\(log.entries)")
   }
 
   @Test("of several servers any one that is there will do", arguments: 0..<4)
