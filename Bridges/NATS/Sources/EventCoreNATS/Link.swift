@@ -370,6 +370,9 @@ final class Link: @unchecked Sendable {
     }
   }
 
+  /// Whether this side has begun to end the connection, or it has ended.
+  var endsOrHasEnded: Bool { condition.withLock { limit != nil || phase == .closed } }
+
   /// Whether this side has ended the connection.
   var hasEnded: Bool { condition.withLock { isClosing } }
 

@@ -229,17 +229,28 @@ private final class CoordinatorPlace: Sendable {
 private final class Departure: Sendable {
   private let number: UInt64
   private let requests: PendingRequests
-  // Relaxed: who reads it is the last that has the departure.
-  let isSent = Atomic<Bool>(false)
+  private let link: Link
+  // Relaxed, both: who reads them is the last that has the departure.
+  private let hasLeftOutbox = Atomic<Bool>(false)
+  private let isSent = Atomic<Bool>(false)
 
-  init(_ number: UInt64, _ requests: PendingRequests) {
-    (self.number, self.requests) = (number, requests)
+  init(_ number: UInt64, _ requests: PendingRequests, _ link: Link) {
+    (self.number, self.requests, self.link) = (number, requests, link)
+  }
+
+  /// On the bridge's thread.
+  func begin(_ send: () -> Bool) {
+    hasLeftOutbox.store(true, ordering: .relaxed)
+    isSent.store(send(), ordering: .relaxed)
   }
 
   deinit {
     guard !isSent.load(ordering: .relaxed) else { return }
-    let why = "The event could not be sent: the outbox of the bridge is full, or has ended, or the event is too long."
-    requests.finish(number, .failure(NATSBridgeError(.other, why)))
+    let why =
+      hasLeftOutbox.load(ordering: .relaxed)
+      ? "The event could not be sent: its coding threw an error, or it is longer than the server takes."
+      : "The event could not be sent: the outbox of the bridge is full. Raise its Options.outbox, or emit less."
+    requests.finish(number, .failure(link.endsOrHasEnded ? .closed : NATSBridgeError(.other, why)))
   }
 }
 
@@ -267,16 +278,17 @@ private struct ForwardEntry: Sendable {
         guard
           let number = requests.begin({ reply in done(Result { try EventEmission(reply: reply.get()) }) })
         else { return }
-        let departure = Departure(number, requests)
+        let departure = Departure(number, requests, link)
         let posted = Posted {
-          let isSent = outlet.send(event, under: subject, replyTo: requests.subject(of: number), .queue, .normal, time) {
-            // Not after the child has heard that it is too late, as when the server comes back.
-            guard requests.isWaiting(number) else { return NATS_DRAINING }
-            if !passed.isEmpty { natsMsgHeader_Set($0, Ascent.key, passed.joined(separator: " ")) }
-            return Link.publish($0, $1)
+          departure.begin {
+            outlet.send(event, under: subject, replyTo: requests.subject(of: number), .queue, .normal, time) {
+              // Not after the child has heard that it is too late, as when the server comes back.
+              guard requests.isWaiting(number) else { return NATS_DRAINING }
+              if !passed.isEmpty { natsMsgHeader_Set($0, Ascent.key, passed.joined(separator: " ")) }
+              return Link.publish($0, $1)
+            }
           }
           link.flushSoon()
-          departure.isSent.store(isSent, ordering: .relaxed)
         }
         thread.queueEvent(posted)
       }

@@ -32,6 +32,9 @@ public struct NATSBridgeError: Error, CustomStringConvertible {
     (self.reason, self.description) = (reason, description)
   }
 
+  /// For what has waited.
+  static let closed = NATSBridgeError(.closed, "The bridge was closed, or does this no more.")
+
   /// Throws unless the status is a success. On the thread that has called the client.
   static func check(_ status: natsStatus, _ what: @autoclosure () -> String) throws(NATSBridgeError) {
     guard status != NATS_OK else { return }

@@ -39,7 +39,7 @@ final class Pending<Outcome: Sendable>: Sendable {
       if state.watch == nil { state.watch = Task.detached { await self.watch() } }
       return number
     }
-    if number == nil { done(.failure(NATSBridgeError(.closed, "The bridge was closed, or does this no more."))) }
+    if number == nil { done(.failure(NATSBridgeError.closed)) }
     return number
   }
 
@@ -64,7 +64,7 @@ final class Pending<Outcome: Sendable>: Sendable {
       defer { state.waiting = [:] }
       return state.waiting.values
     }
-    for one in waiting { one.done(.failure(NATSBridgeError(.closed, "The bridge was closed, or does this no more."))) }
+    for one in waiting { one.done(.failure(NATSBridgeError.closed)) }
   }
 
   /// Runs while anything waits, and as long as the last that did might have.

@@ -41,6 +41,19 @@ import Testing
     #expect(try await pending(server) == 0)
   }
 
+  @Test("what has not left for a parent when the drain gives up is told as closed")
+  func toldAsClosed() async throws {
+    let server = try ServerProcess()
+    let hall = try await Machine(server)
+    try await hall.forward(to: "plant")
+    server.stop()
+    #expect(await eventually { !hall.bridge.isConnected })
+    await hall.emit(Incident.smoke(1), Incident.smoke(2))
+    #expect(await !hall.bridge.drain(within: .milliseconds(100)))
+    #expect(await hall.log.entries(atLeast: 2).sorted() == ["smoke(1) closed", "smoke(2) closed"])
+    #expect(hall.bridge.counts.unsent == 2)
+  }
+
   @Test("a drain is false while a handler keeps a durable event, which comes again")
   func keptEvent() async throws {
     let server = try ServerProcess(["--jetstream"])

@@ -87,7 +87,7 @@ import Testing
       [
         "LossTests.partition LossCellTests.forbidden OutboxTests.serverDiesDuringDrain",
         "LossTests.partitionOfGroup DrainTests.worker", "DrainTests.waitsForHandlers DrainTests.keptEvent",
-        "CoordinatorTests.breaks",
+        "CoordinatorTests.breaks DrainTests.toldAsClosed",
       ]
     ),
     (
