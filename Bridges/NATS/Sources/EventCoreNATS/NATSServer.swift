@@ -49,9 +49,7 @@ public struct NATSServer: Sendable {
   }
   let tls: TLS?
   /// Whether nothing may be sent in clear. The client itself takes no notice of what stands before `://`.
-  private var encrypts: Bool {
-    tls != nil || urls.contains { $0.drop(while: \.isWhitespace).prefix(6).lowercased() == "tls://" }
-  }
+  private var encrypts: Bool { tls != nil || urls.contains { Self.scheme(of: $0) == "tls" } }
   /// Where they are, for errors.
   var places: String { urls.map(Self.place).joined(separator: ", ") }
 
@@ -61,7 +59,15 @@ public struct NATSServer: Sendable {
     url.lastIndex(of: "@").map { String(url[$0...].dropFirst()) } ?? url
   }
 
+  /// What stands before `://`, in small letters; nil if there is none.
+  private static func scheme(of url: String) -> String? {
+    url.range(of: "://").map { url[..<$0.lowerBound].drop(while: \.isWhitespace).lowercased() }
+  }
+
   /// The servers of a cluster. The client connects to any one of them, and to another one when that fails.
+  ///
+  /// There is at least one URL. Each begins with `nats://` or `tls://`, or with the host; a bridge throws an error for
+  /// others.
   public static func urls(_ urls: [String], credentials: Credentials = .none, tls: TLS? = nil) -> NATSServer {
     NATSServer(urls: urls, credentials: credentials, tls: tls)
   }
@@ -75,6 +81,7 @@ public struct NATSServer: Sendable {
   ///
   /// - Parameter waits: Whether it is to connect at any later time.
   func apply(to options: OpaquePointer?, waits: Bool) throws(NATSBridgeError) {
+    try checkURLs()
     // If the last server that it tries at first (in an order by chance) takes the connection and then fails, the client
     // (3.4.1 to 3.6) gives up for ever; if that is not there, it goes on. So the last one is at a port at which none is.
     let urls = waits ? urls.shuffled() + ["nats://127.0.0.1:0"] : urls
@@ -112,6 +119,27 @@ public struct NATSServer: Sendable {
     if let (chain, key) = tls.certificate {
       try NATSBridgeError.check(
         natsOptions_LoadCertificatesChain(options, chain, key), "read the certificate of \(chain)")
+    }
+  }
+
+  /// Throws unless there are URLs of NATS. The client (3.4.1) would connect in clear for `wss://`, and writes where it
+  /// must not for one of spaces.
+  private func checkURLs() throws(NATSBridgeError) {
+    let example = "give one such as nats://localhost:4222."
+    guard !urls.isEmpty else {
+      throw NATSBridgeError(.other, "A bridge needs the URL of at least one server, and got none: \(example)")
+    }
+    for url in urls {
+      guard !url.allSatisfy(\.isWhitespace) else {
+        throw NATSBridgeError(.other, "Each server of a bridge has a URL, and one of (\(places)) is empty: \(example)")
+      }
+      guard let scheme = Self.scheme(of: url), !["nats", "tls"].contains(scheme) else { continue }
+      throw NATSBridgeError(
+        .other,
+        """
+        The URL of a server begins with nats:// or tls://, or with the host, and that of \(Self.place(of: url)) begins \
+        otherwise. A bridge talks to servers in the protocol of NATS alone: give the address where they take that.
+        """)
     }
   }
 

@@ -163,6 +163,38 @@ import Testing
     #expect(heard.entries == [])
   }
 
+  @Test("a URL of another scheme is an error, and nothing is sent in clear; one without a scheme is taken")
+  func otherSchemes() async throws {
+    let heard = Log<String>()
+    let scripted = try ScriptedServer { line in
+      heard.append(line)
+      return nil
+    }
+    let place = scripted.url.dropFirst("nats://".count)
+    for urls in [["wss://\(place)"], ["https://\(place)"], ["\(place)", "ws://anna:secret@\(place)"]] {
+      let error = await #expect(throws: NATSBridgeError.self) { try await NATSBridge(.urls(urls), on: EventCentral()) }
+      let text = error?.description ?? ""
+      #expect(text.contains("nats:// or tls://") && text.contains(place) && !text.contains("secret"), "\(text)")
+    }
+    #expect(heard.entries == [])
+    let server = try ServerProcess()
+    for url in ["127.0.0.1:\(server.port)", "NATS://127.0.0.1:\(server.port)"] {
+      #expect(try await refusal(server, url: url) == nil)
+    }
+  }
+
+  @Test("no URL at all is an error that says what to give", arguments: [[], [""], ["nats://127.0.0.1:0", " "]])
+  func noURL(_ urls: [String]) async {
+    for waits in [false, true] {
+      var options = NATSBridge.Options()
+      options.waitsForServer = waits
+      let error = await #expect(throws: NATSBridgeError.self) {
+        try await NATSBridge(.urls(urls), on: EventCentral(), options: options)
+      }
+      #expect(error?.description.hasSuffix("give one such as nats://localhost:4222.") == true, "\(error as Any)")
+    }
+  }
+
   private func refusal(of server: NATSServer) async -> NATSBridgeError.Reason? {
     do {
       _ = try await NATSBridge(server, on: EventCentral())
