@@ -23,6 +23,12 @@ extension NATSBridge {
   /// At most once: what the client has written when the connection breaks may be lost.
   @discardableResult
   public func publish<E: RemoteEvent>(_ type: E.Type, batch: Int = 1) -> RemoteRegistration {
+    guard batch > 0 else {
+      fatalError(
+        """
+        A batch is how many events may go in one message, at least 1, and this one is \(batch): pass 1 or more.
+        """)
+    }
     let outlet = Outlet(E.self, self)
     let thread = WeakThread(thread)
     return publish { (event: E, priority, method, time) in

@@ -30,7 +30,8 @@ extension NATSBridge {
   ///   - node: Not retained: the registration ends with it. (If all handlers of the node were removed before, nothing
   ///     is sent any more, and it ends with the bridge.)
   ///   - prefix: Words that are separated by dots.
-  ///   - types: Which events to exchange, with subjects none of which ends with another one.
+  ///   - types: Which events to exchange, with subjects none of which ends with another one: `hall.alarm` would also be
+  ///     an `alarm` of a node `hall`.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.
   ///
@@ -42,6 +43,17 @@ extension NATSBridge {
   ) throws(NATSBridgeError) -> RemoteRegistration {
     checkSubject(prefix, of: "the node \(node.path)")
     let life = NodeLife()
+    for (index, type) in types.enumerated() {
+      for (otherIndex, other) in types.enumerated() where otherIndex != index {
+        guard pathWords(type.subject, before: other.subject) != nil else { continue }
+        fatalError(
+          """
+          A mounted node exchanges types whose subjects do not end with one another, since the path of a node stands \
+          before them, and "\(type.subject)" of \(type) ends with "\(other.subject)" of \(other): name each type once, \
+          and give one of the two another subject, or mount the node for it under another prefix.
+          """)
+      }
+    }
     let entries = types.map { TreeEntry($0, node, prefix, self, life) }
     let place = WeakNode(node)
     let (counters, prefixLength) = (counters, prefix.utf8.count + 1)
@@ -50,7 +62,7 @@ extension NATSBridge {
       let subject = natsMsg_GetSubject(message).map { String(cString: $0) } ?? ""
       let rest = String(subject.utf8.dropFirst(prefixLength)) ?? ""
       for entry in entries {
-        guard let words = entry.words(of: rest) else { continue }
+        guard let words = pathWords(rest, before: entry.suffix) else { continue }
         return entry.raise(message, place.node.flatMap { find(words, below: $0) })
       }
       counters.received.increment()
@@ -78,7 +90,7 @@ private final class NodeLife: Sendable {
 
 /// What a mounted node does for one type.
 private struct TreeEntry: Sendable {
-  private let suffix: String
+  let suffix: String
   let raise: @Sendable (_ message: OpaquePointer, _ node: EventNode?) -> Void
   let end: @Sendable () -> Void
 
@@ -118,15 +130,14 @@ private struct TreeEntry: Sendable {
     end = { handler.remove() }
   }
 
-  /// The names of the nodes in what follows the prefix of a subject; nil if that is of another type.
-  func words(of rest: String) -> [Substring]? {
-    // Bytes: a name may begin with a mark that would make one character with the dot before it.
-    let (bytes, end) = (rest.utf8, ".\(suffix)".utf8)
-    if bytes.elementsEqual(end.dropFirst()) { return [] }
-    guard bytes.suffix(end.count).elementsEqual(end) else { return nil }
-    return bytes.dropLast(end.count).split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-      .map { Substring($0) }
-  }
+/// The names of the nodes in what follows the prefix of a subject; nil if that does not end with the subject of a type.
+private func pathWords(_ rest: String, before suffix: String) -> [Substring]? {
+  // Bytes: a name may begin with a mark that would make one character with the dot before it.
+  let (bytes, end) = (rest.utf8, ".\(suffix)".utf8)
+  if bytes.elementsEqual(end.dropFirst()) { return [] }
+  guard bytes.suffix(end.count).elementsEqual(end) else { return nil }
+  return bytes.dropLast(end.count).split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    .map { Substring($0) }
 }
 
 extension EventRaiseScope {

@@ -32,11 +32,11 @@ public final class NATSBridge: Sendable {
     /// How many events may wait to be sent, and what becomes of more: each is counted in ``Counts/outbox``. With
     /// `.block`, a dispatch waits for the network.
     public var outbox = EventMailboxCapacity.bounded(65_536, whenFull: .refuse)
-    /// How many messages of a subscription may wait to be dispatched, and 1,024 times as many bytes, up to 2,000,000;
-    /// the client drops more (``Counts/overrun``). Of a stream at least ``DurableOptions/inFlight`` may wait.
+    /// How many messages of a subscription may wait to be dispatched, from 1 up to 2,000,000, and 1,024 times as many
+    /// bytes; the client drops more (``Counts/overrun``). Of a stream at least ``DurableOptions/inFlight`` may wait.
     public var inbox = 65_536
-    /// The longest message to take, in bytes, or event of a batch; longer ones are counted as ``Counts/tooLong``. A
-    /// longer reply is a failure (``NATSBridgeError/Reason/answerFailed``).
+    /// The longest message to take, or event of a batch, in bytes, at least 0; longer ones are counted as
+    /// ``Counts/tooLong``. A longer reply is a failure (``NATSBridgeError/Reason/answerFailed``).
     public var longestMessage = 1 << 20
     /// Whether to write each message at once. Otherwise the client gathers what comes within a millisecond, which is
     /// the faster the more events there are, and the slower for a single one. Requests and answers do not wait for it,
@@ -55,6 +55,23 @@ public final class NATSBridge: Sendable {
     public var heartbeat = Duration.seconds(5)
 
     public init() {}
+
+    fileprivate func check() {
+      guard inbox > 0 else {
+        fatalError(
+          """
+          Options.inbox is how many messages of a subscription may wait, at least 1, and this one is \(inbox): \
+          set it to 1 or more.
+          """)
+      }
+      guard longestMessage >= 0 else {
+        fatalError(
+          """
+          Options.longestMessage is a number of bytes, at least 0, and this one is \(longestMessage), with which a \
+          bridge would take nothing: set it to the longest message that you expect.
+          """)
+      }
+    }
   }
 
   /// The times before attempts to connect again: each twice as long as the one before, minus up to a quarter by chance.
@@ -94,6 +111,7 @@ public final class NATSBridge: Sendable {
   public init(
     _ server: NATSServer, on central: EventCentral = .shared, options: Options = Options()
   ) async throws(NATSBridgeError) {
+    options.check()
     let link = Link(central, options)
     // It blocks until there is a connection, so not on a thread of the cooperative pool.
     let result = await blocking { Result { () throws(NATSBridgeError) in try link.connect(to: server, options) } }

@@ -130,4 +130,58 @@ import Testing
     }
     expect(result, says: "at least 1, and this one is 0: pass 1 or more")
   }
+
+  @Test("a batch has room for an event")
+  func batch() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess()
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      bridge.publish(Reading.self, batch: 1).remove()
+      server.stop()
+      bridge.publish(Reading.self, batch: 0)
+    }
+    expect(result, says: "A batch is how many events may go in one message, at least 1, and this one is 0")
+  }
+
+  @Test("an inbox has room for a message, and no message is shorter than nothing")
+  func options() async throws {
+    let inbox = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      var options = NATSBridge.Options()
+      options.inbox = 0
+      _ = try await NATSBridge(.url("nats://127.0.0.1:0"), on: EventCentral(), options: options)
+    }
+    expect(inbox, says: "Options.inbox is how many messages of a subscription may wait, at least 1, and this one is 0")
+    let longest = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      var options = NATSBridge.Options()
+      options.longestMessage = -1
+      _ = try await NATSBridge(.url("nats://127.0.0.1:0"), on: EventCentral(), options: options)
+    }
+    expect(longest, says: "Options.longestMessage is a number of bytes, at least 0, and this one is -1")
+  }
+
+  struct HallAlarm: RemoteEvent {
+    static let subject = "hall.alarm"
+  }
+
+  @Test("of the subjects that a mounted node exchanges none ends with another one")
+  func mountedSubjects() async throws {
+    let longer = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess()
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      let plant = EventNode(name: "plant")
+      // "hall.alarm" ends with "alarm", and "tests.reading" with neither.
+      try bridge.mount(plant, at: "plant", carrying: [Alarm.self, Reading.self]).remove()
+      server.stop()
+      try bridge.mount(plant, at: "plant", carrying: [HallAlarm.self, Reading.self, Alarm.self])
+    }
+    expect(longer, says: #"and "hall.alarm" of HallAlarm ends with "alarm" of Alarm"#)
+    let twice = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess()
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      let plant = EventNode(name: "plant")
+      server.stop()
+      try bridge.mount(plant, at: "plant", carrying: [Alarm.self, Alarm.self])
+    }
+    expect(twice, says: #"and "alarm" of Alarm ends with "alarm" of Alarm"#)
+  }
 }
