@@ -49,7 +49,9 @@ extension NATSBridge {
   ///   not keep all of them: then add them with the tools of the server.
   public func makeStream(_ name: String, of types: [any DurableEvent.Type]) async throws(NATSBridgeError) {
     try checkName(name, of: "stream")
-    let subjects = types.map { $0.subject }
+    // Each once, or the server refuses the stream. Bytes: to it two forms of Unicode are two subjects.
+    var known: Set<[UInt8]> = []
+    let subjects = types.map { $0.subject }.filter { known.insert(Array($0.utf8)).inserted }
     guard !subjects.isEmpty else {
       throw NATSBridgeError(
         .other, "A stream keeps the subjects of some types, and \(name) is to keep those of none: name one.")

@@ -129,6 +129,7 @@ private struct TreeEntry: Sendable {
     }
     end = { handler.remove() }
   }
+}
 
 /// The names of the nodes in what follows the prefix of a subject; nil if that does not end with the subject of a type.
 private func pathWords(_ rest: String, before suffix: String) -> [Substring]? {
@@ -188,7 +189,8 @@ func subjectWord(_ node: EventNode) -> String {
 private func find(_ words: [Substring], below top: EventNode) -> EventNode? {
   var node = top
   for word in words {
-    guard let next = node.children.first(where: { subjectWord($0) == word }) else { return nil }
+    // Bytes: to the server, names in two forms of Unicode are two.
+    guard let next = node.children.first(where: { subjectWord($0).utf8.elementsEqual(word.utf8) }) else { return nil }
     node = next
   }
   return node

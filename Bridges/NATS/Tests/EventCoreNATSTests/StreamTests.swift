@@ -56,6 +56,16 @@ import Testing
     #expect(sender.counts.sent == 1)
   }
 
+  @Test("a subject that is named twice is kept, and told, once")
+  func twice() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let bridge = try await NATSBridge.to(server, on: EventCentral())
+    for _ in 1...2 { try await bridge.makeStream("ORDERS", of: [Order.self, Order.self]) }
+    #expect(try RawClient(server).stream("ORDERS") { $0.Config.pointee.SubjectsLen } == 1)
+    let error = await error { try await bridge.makeStream("ORDERS", of: [Order.self, Invoice.self, Invoice.self]) }
+    #expect(error?.description.components(separatedBy: Invoice.subject).count == 2, "\(error as Any)")
+  }
+
   @Test(
     "patterns have subjects as the server's have",
     arguments: [

@@ -192,6 +192,27 @@ struct Alarm: RemoteEvent, Equatable {
     #expect(there.log.entries == ["twin 1", "hall1 1", "plant 1"])
   }
 
+  @Test("names that differ only in their Unicode form are those of two nodes")
+  func unicodeForms() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (Plant(.default), Plant(.default))
+    let sender = try await NATSBridge.to(server, on: EventCentral())
+    let receiver = try await NATSBridge.to(server, on: EventCentral())
+    let names = ["\u{E9}", "e\u{301}"]
+    let nodes = names.map { EventNode(parent: here.line1, name: $0) }
+    let twins = names.map { EventNode(parent: there.line1, name: $0) }
+    for (number, twin) in twins.enumerated() {
+      twin.addHandler(.onRaise) { [log = there.log] (event: Alarm) in log.append("twin \(number), \(event.level)") }
+    }
+    try sender.mount(here.root, at: "plant", carrying: [Alarm.self])
+    try receiver.mount(there.root, at: "plant", carrying: [Alarm.self])
+    try await receiver.settle()
+    for (number, node) in nodes.enumerated() { node.raise(event: Alarm(level: number)) }
+    #expect(await sender.drain())
+    await receiver.drain()
+    #expect(there.log.entries.filter { $0.hasPrefix("twin") } == ["twin 0, 0", "twin 1, 1"])
+  }
+
   @Test(
     "what a handler of an arrived event raises at the same node goes out, and what a task of its raises (D7)",
     arguments: cores, [false, true])
