@@ -31,7 +31,8 @@ extension NATSBridge {
   ///   - parent: The name of the parent, which ``answerUnhandled(by:as:carrying:executeOn:isolation:)`` has there: words
   ///     that are separated by dots.
   ///   - types: Which events to pass.
-  ///   - limit: How long to wait for an answer, also while the server is away.
+  ///   - limit: How long to wait for an answer, also while the server is away, by the clock of this machine
+  ///     (`ContinuousClock`), whatever clock the central has.
   ///   - executeOn: The place where the coordinators are used, and where answers come; as for
   ///     `EventCoordinator.emitEvents(of:from:executeOn:isolation:)`.
   ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.

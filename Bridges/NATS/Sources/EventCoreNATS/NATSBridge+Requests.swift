@@ -25,7 +25,8 @@ extension NATSBridge {
   ///   - query: What is asked.
   ///   - answer: The type of the answer.
   ///   - coding: The form of the answer, the same on both sides.
-  ///   - limit: How long to wait for another machine. A requester that waits less than that gives up by itself.
+  ///   - limit: How long to wait for another machine, by the clock of this one (`ContinuousClock`), whatever clock the
+  ///     central has. A requester that waits less than that gives up by itself.
   ///   - concurrency: How many requests may be under way at one time, at least 1; others wait in the central.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.
