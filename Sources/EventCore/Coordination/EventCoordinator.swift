@@ -23,6 +23,8 @@ open class EventCoordinator: EventResponder {
   /// The coordinators below, in the order in which they were added.
   public internal(set) final var childCoordinators: [EventCoordinator] = []
   private(set) final var state = State.made
+  /// Whether it intercepts: until the end of `stop()`, and again from `start()` on; not while it is stopped once more.
+  private final var intercepts = true
   private final var interceptors: [EventInterceptionHandle] = []
   /// Counts the changes of parents, in all trees, so that `stopDescendants` notices that a tree has
   /// changed. Relaxed, since each tree belongs to one thread.
@@ -44,13 +46,18 @@ open class EventCoordinator: EventResponder {
   init() {}
 
   deinit {
-    // One after the other: a long chain that freed itself link by link would overflow the stack.
-    var pending = childCoordinators
-    childCoordinators = []
-    while var child = pending.popLast() {
-      guard isKnownUniquelyReferenced(&child) else { continue }
-      pending += child.childCoordinators
-      child.childCoordinators = []
+    guard !childCoordinators.isEmpty else { return }
+    if let outer = PendingCoordinators.current.value, outer.releasing == ObjectIdentifier(self) {
+      outer.coordinators += childCoordinators
+      return
+    }
+    let pending = PendingCoordinators()
+    swap(&pending.coordinators, &childCoordinators)
+    PendingCoordinators.current.with(pending) {
+      while let coordinator = pending.coordinators.popLast() {
+        // Released after that, at the end of the step.
+        withExtendedLifetime(coordinator) { pending.releasing = ObjectIdentifier(coordinator) }
+      }
     }
   }
 
@@ -79,6 +86,7 @@ open class EventCoordinator: EventResponder {
       one of type \(type(of: self)) that is \(state): call stop() first, or look at isStarted.
       """)
     state = .started
+    intercepts = true
     linkRoot(true)
   }
 
@@ -91,6 +99,7 @@ open class EventCoordinator: EventResponder {
     removeFromParent()
     linkRoot(false)
     state = .stopped
+    intercepts = false
     Self.stops.wrappingSubtract(1, ordering: .relaxed)
   }
 
@@ -132,16 +141,16 @@ open class EventCoordinator: EventResponder {
     if !interceptors.isEmpty {
       // The loop runs over a copy: interceptors that are added meanwhile begin with the next event.
       for interceptor in interceptors where interceptor.key == emission.key {
-        guard state != .stopped else { return .pass }
+        guard intercepts else { return .pass }
         if let body = interceptor.body, body(emission.payload) == .handled { return .handled }
       }
     }
-    return state == .stopped ? .pass : performIntercept(emission.event)
+    return intercepts ? performIntercept(emission.event) : .pass
   }
 
   /// Asks `unhandledEvents`, for the top coordinator.
   final func offerUnhandled(_ event: any CoordinateEvents) -> EventInterception {
-    guard state != .stopped, let unhandledEvents else { return .pass }
+    guard intercepts, let unhandledEvents else { return .pass }
     return unhandledEvents(event)
   }
 
@@ -160,3 +169,17 @@ open class EventCoordinator: EventResponder {
 }
 
 extension EventCoordinator: ActiveByItself {}
+
+/// The coordinators that a `deinit` has to release next.
+///
+/// Each coordinator of a long chain retains the next one. If each released its children in its own `deinit`, the stack
+/// would be as deep as the chain. So the first `deinit` releases them in a loop, and one that the loop releases leaves
+/// its own children to the loop. It does so in the `deinit` of the base class, after those of its subclasses, which
+/// still have the children and may stop them. What a user's `deinit` releases besides has a loop of its own.
+private final class PendingCoordinators {
+  var coordinators: [EventCoordinator] = []
+  /// The one that the loop releases at this moment.
+  var releasing: ObjectIdentifier?
+  /// That of the innermost loop on this thread.
+  static let current = ThreadLocal<PendingCoordinators>()
+}

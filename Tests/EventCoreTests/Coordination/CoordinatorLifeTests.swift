@@ -47,58 +47,6 @@ struct CoordinatorLifeTests {
     #expect(first.parentCoordinator === coordinator)
   }
 
-  @Test("a coordinator that stops in its deinit stops those below, the last child first")
-  func stopInDeinit() {
-    final class Noting: Coordinator {
-      let (name, log): (String, Log<String>)
-      init(_ name: String, _ log: Log<String>) {
-        (self.name, self.log) = (name, log)
-        super.init(rootResponder: nil)
-      }
-      override func stop() {
-        log.append(name)
-        super.stop()
-      }
-    }
-    final class App: Coordinator {
-      deinit { stop() }
-    }
-    let log = Log<String>()
-    var app: App? = App(rootResponder: nil)
-    app?.start()
-    let (first, last, below) = (Noting("first", log), Noting("last", log), Noting("below", log))
-    app?.startChild(first)
-    app?.startChild(last)
-    last.startChild(below)
-    app = nil
-    #expect(log.entries == ["below", "last", "first"])
-    #expect(!first.isStarted && !last.isStarted && !below.isStarted)
-  }
-
-  @Test("a coordinator that emits in its deinit, itself included, is asked by its method")
-  func emissionInDeinit() {
-    final class Leaving: Coordinator {
-      let log: Log<String>
-      init(_ log: Log<String>) {
-        self.log = log
-        super.init(rootResponder: nil)
-        intercept(Leaving.onTeams)
-      }
-      func onTeams(_ event: Teams) -> EventInterception {
-        log.append("asked \(event)")
-        return .pass
-      }
-      deinit { log.append("\(emitEvent(Teams.didSelect(1), includingEmitter: true))") }
-    }
-    let log = Log<String>()
-    var leaving: Leaving? = Leaving(log)
-    // The interceptor's handle outlives it.
-    let handle = leaving!.intercept(Leaving.onTeams)
-    leaving = nil
-    #expect(log.entries == ["asked didSelect(1)", "asked didSelect(1)", "unhandled"])
-    #expect(!handle.isActive)
-  }
-
   @Test("a typed coordinator knows its root's type")
   func typed() {
     final class TitledScreen: Screen { var title = "teams" }
@@ -153,6 +101,36 @@ struct CoordinatorLifeTests {
     child.stop()
     #expect(top.childCoordinators.isEmpty)
     #expect(!child.isStarted)
+  }
+
+  @Test("one that was stopped is asked nothing, not even while it is stopped again")
+  func stoppedTwiceAndAsked() {
+    let journal = Journal()
+    let (top, child) = (Desk("top", journal), Desk("child", journal))
+    top.intercept(Teams.self) { _ in
+      journal.entries.append("interceptor")
+      return .handled
+    }
+    top.unhandledEvents = { _ in
+      journal.entries.append("unhandled")
+      return .handled
+    }
+    var outcome: EventEmission?
+    child.beforeStop = { [event, unowned child] in outcome = child.emitEvent(event) }
+    top.start()
+    top.stop()
+    top.addChild(child)
+    _ = journal.take()
+    top.stop()
+    #expect(outcome == .unhandled)
+    #expect(journal.take() == ["child stops", "top stops"])
+    // Started again it is asked, also while it is stopped for the first time since.
+    top.start()
+    top.startChild(child)
+    _ = journal.take()
+    top.stop()
+    #expect(outcome == .handled)
+    #expect(journal.take() == ["interceptor", "child stops", "top stops"])
   }
 
   @Test("an override that does not call super is taken out all the same")
