@@ -29,8 +29,8 @@ func recordingNames(of types: [any RecordableEvent.Type]) -> [String] {
   require(
     doubled == nil,
     """
-    The types of a recording have names that differ, and \(doubled?.value.map { "\(types[$0])" } ?? []) are all \
-    called "\(doubled?.key ?? "")": give each a recordingName of its own, and pass it once.
+    The types of a recording have names that differ, and \(doubled?.value.map { String(reflecting: types[$0]) } ?? []) \
+    are all called "\(doubled?.key ?? "")": give each a recordingName of its own, and pass it once.
     """)
   return names
 }

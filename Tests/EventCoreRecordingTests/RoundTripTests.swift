@@ -192,6 +192,8 @@ struct RoundTripTests {
       _ = try EventRecording(Data(), of: [EventCoreRecordingTests.Mark.self, Mark.self])
     }
     expectMessage(doubled, #"are all called "Mark""#)
+    // Their full names, since those without are the same.
+    expectMessage(doubled, #"["EventCoreRecordingTests.Mark", "EventCoreRecordingTests.RoundTripTests."#)
   }
 
   @Test("What one process has recorded another replays, also if it was killed", arguments: formats)
