@@ -20,6 +20,9 @@
 /// EventFailure.addListener(nil, executeOn: .listenerThread, on: world) { failure in log(failure) }
 /// for await failure in world.failures { print(failure) }
 /// ```
+///
+/// **Trap**: a drain of the central ends these two at its beginning, so that what fails during the drain goes unseen.
+/// To see that, listen `on:` an ``EventListener`` of your own, and drain it after the central: <doc:ShuttingDown>.
 public struct EventFailure: Eventable, CustomStringConvertible {
   /// The type of the event that was handled.
   public let eventType: any Eventable.Type
@@ -50,5 +53,8 @@ public struct EventFailure: Eventable, CustomStringConvertible {
 extension EventCentral {
   /// The errors that handlers throw from now on, and the answers that come too late, as a sequence of its own for each
   /// use.
+  ///
+  /// **Trap**: it gets nothing more when ``drain(until:)`` begins. `EventFailure.events(on:)` of an ``EventListener``
+  /// of your own, which is drained later, also has what fails during the drain.
   public var failures: EventSequence<EventFailure> { EventFailure.events(on: self) }
 }

@@ -8,7 +8,8 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
   /// The central, the event thread, the pool or the listener that it listened to has ended, or the central whose clock
   /// its limit goes by.
   case sourceEnded
-  /// Nobody answers queries of this type with answers of this type: an answerer is found by both.
+  /// Nobody answers queries of this type with answers of this type, or whoever did has ended or is draining: an
+  /// answerer is found by both types.
   case nobodyAnswers
   /// Whoever answers requests of this type has a bounded mailbox that is full, and takes no more.
   case refused
@@ -28,9 +29,10 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
       "The source of what a task waited for has ended, or the central whose clock its limit goes by."
     case .nobodyAnswers:
       """
-      Nobody answers queries of this type with answers of this type. Answers are found by the types of both: register \
-      the answer before the request, on the same central, and expect the type that it returns. With try? name it by \
-      expecting:, or Swift takes an Optional for it.
+      Nobody answers queries of this type with answers of this type, or whoever did has ended or is draining. Answers \
+      are found by the types of both: register the answer before the request, on the same central, keep it until the \
+      last request, and expect the type that it returns. With try? name it by expecting:, or Swift takes an Optional \
+      for it.
       """
     case .refused: "Whoever answers is full, and refused the request: ask again later, or give it a larger mailbox."
     case .unanswered: "Whoever got the request ended, or dropped it, without an answer."

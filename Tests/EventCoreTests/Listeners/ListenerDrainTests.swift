@@ -65,6 +65,32 @@ struct ListenerDrainTests {
     }
   }
 
+  @Test("D12: what handlers throw during a drain comes to a listener that is drained later", arguments: cores)
+  func failures(core: EventCentral.Core) async {
+    struct Refused: Error {}
+    let (world, log) = (EventCentral(core: core), Log<String>())
+    let (news, signal) = AsyncStream.makeStream(of: Void.self)
+    let own = EventListener(on: world)
+    EventFailure.addListener(nil, executeOn: .listenerThread, on: own) { _ in log.append("listener") }
+    let failures = EventFailure.events(on: own)
+    let loop = Task { for await _ in failures { log.append("sequence") } }
+    let handle = Hit.addListener(nil, on: world) { hit in
+      guard hit.number >= 0 else { return }
+      if hit.number == 0 { for await _ in news { break } }
+      throw Refused()
+    }
+    (0..<3).map { Hit(number: $0) }.queue(on: world)
+    async let isDrained = world.drain()
+    // The drain has begun when the central accepts nothing more.
+    #expect(await yieldUntil { Hit(number: -1).queue(on: world) == 0 })
+    signal.yield()
+    #expect(await isDrained)
+    #expect(await own.drain())
+    await loop.value
+    #expect(!handle.isActive)
+    #expect(log.entries.sorted() == Array(repeating: "listener", count: 3) + Array(repeating: "sequence", count: 3))
+  }
+
   @Test("a drain waits for the handlers of removed listeners, too, in each place, suspended or not", arguments: cores)
   func removed(core: EventCentral.Core) async {
     for place in Self.places + [nil] {
