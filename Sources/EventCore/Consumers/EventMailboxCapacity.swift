@@ -74,9 +74,10 @@ public enum EventOverflowPolicy: Sendable, Equatable {
   ///
   /// This is the one policy under which a dispatch waits (D5), and while it does, it reaches no further receiver; a
   /// scheduled event that waits holds up the schedules of its central. A dispatch by the receiver itself, in a
-  /// callback, is refused at once, since nobody else would make room; so is any dispatch in a deterministic central. An
-  /// `async` callback, and the body of a loop over a sequence, are not known as the receiver: a dispatch to their own full
-  /// mailbox waits up to the limit, on a thread of the cooperative pool. Choose another policy there. The first of several
-  /// waiting threads is woken after up to 16 places have become free, and not in the order of their arrival.
+  /// callback or of a scheduled event in its run, is refused at once, since nobody else would make room; so is any
+  /// dispatch in a deterministic central. An `async` callback, and the body of a loop over a sequence, are not known as
+  /// the receiver: a dispatch to their own full mailbox waits up to the limit, on a thread of the cooperative pool.
+  /// Choose another policy there. The first of several waiting threads is woken after up to 16 places have become free,
+  /// and not in the order of their arrival.
   case block(upTo: Duration)
 }

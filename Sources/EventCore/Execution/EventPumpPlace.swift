@@ -42,9 +42,9 @@ extension EventPumpPlace: SerialExecutor, TaskExecutor {
   /// **Threads**: any. **Ownership**: the actor keeps the place, and the loop the pump.
   public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: consumer) }
 
-  /// Traps unless it is called inside a run of the pump, for `assumeIsolated`.
+  /// Traps unless ``isIsolatingCurrentContext()``, for `assumeIsolated`.
   public func checkIsolated() { consumer.checkIsolated() }
 
-  /// Whether the caller is inside a run of the pump.
+  /// Whether the caller is inside a run of the pump, or in a job that runs on its queue after its end.
   public func isIsolatingCurrentContext() -> Bool? { consumer.isIsolatingCurrentContext() }
 }
