@@ -24,7 +24,7 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
   /// A sentence for a log.
   public var description: String {
     switch self {
-    case .timedOut(let limit): "Neither an event nor an answer came within \(limit) on the clock of the central."
+    case .timedOut(let limit): "Neither an event nor an answer came within \(limit)."
     case .sourceEnded:
       "The source of what a task waited for has ended, or the central whose clock its limit goes by."
     case .nobodyAnswers:
