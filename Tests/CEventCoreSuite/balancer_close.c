@@ -226,6 +226,46 @@ static const char *looks_again(void)
 	return NULL;
 }
 
+/* Ends the crew at the second question, as far as the receiver that it answers. */
+static uint32_t choose_ending(void *context, const struct evc_balancer_choice *choice)
+{
+	struct crew *crew = context;
+
+	(void)choice;
+	if (crew->asked++ == 1) {
+		evc_balancer_remove_all(crew->balancer);
+		evc_mailbox_close_when_empty(crew->receivers[1].mailbox);
+	}
+	return 1;
+}
+
+static const char *removed(void)
+{
+	struct crew crew;
+
+	for (unsigned length = 1; length <= 100; length += 33) {
+		EXPECT_NONE(crew_open(&crew, 3, choose_ending));
+		EXPECT_NONE(crew_post_values(&crew, 0, 1, EVC_OK));
+		EXPECT_NONE(crew_post_values(&crew, 1, length, EVC_CLOSED));
+		EXPECT_EQUAL(evc_balancer_refused(crew.balancer), length, "D4: refused envelopes");
+		EXPECT_NONE(crew_expect_next(&crew.receivers[1], 0));
+		for (unsigned i = 0; i < 3; i++) {
+			if (i != 1)
+				EXPECT_NONE(crew_expect_nothing(&crew.receivers[i]));
+			EXPECT_EQUAL(evc_load_promised(&crew.loads[i]), i == 1, "promises");
+		}
+		EXPECT_EQUAL(crew.asked, 2, "questions");
+		EXPECT_EQUAL(evc_balancer_count(crew.balancer), 0, "receivers");
+		EXPECT_STATUS(evc_balancer_remove(crew.balancer, crew.receivers[0].subscription), EVC_NOT_FOUND);
+		/* As good as new. */
+		EXPECT_OK(evc_balancer_add(crew.balancer, crew.receivers[2].subscription, 0, false, &crew.loads[2]));
+		EXPECT_NONE(crew_post_values(&crew, 1, 1, EVC_OK));
+		EXPECT_NONE(crew_expect_next(&crew.receivers[2], 1));
+		EXPECT_NONE(crew_close(&crew));
+	}
+	return NULL;
+}
+
 static const char *out_of_memory(void)
 {
 	struct evc_chain chain = EVC_CHAIN_EMPTY;
@@ -303,6 +343,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D4 and reported as refused, also to a balancer around this one", half_of_a_dispatch },
 	{ "D4 a receiver without memory has not closed, and its promises count as lost", starved },
 	{ "D4 a balancer looks again when all that it knew were replaced", looks_again },
+	{ "D2 nothing goes to another receiver when all were removed before they close", removed },
 	{ "D4 plain payloads: what a closed or retired receiver would get", plain_closed },
 	{ "D4 plain payloads: a balancer looks again when all were replaced", plain_looks_again },
 	{ "D12 a balancer out of memory stays as it was", out_of_memory },

@@ -81,6 +81,7 @@ void call_with_null(void)
 	evc_router_destroy(NULL);
 	evc_envelope_release(NULL, true);
 	evc_dispatch_abandon(NULL);
+	evc_balancer_remove_all(NULL);
 	evc_balancer_release(NULL);
 	evc_scheduler_release(NULL);
 	(void)evc_node_end(NULL);

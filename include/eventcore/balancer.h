@@ -10,7 +10,7 @@
  * Each receiver gets its part of a chain in the order of the chain (D2). If a receiver closes meanwhile, its
  * part goes to another one, in order, before or behind that receiver's own part. A bounded mailbox that has accepted
  * some of its part, and closes while the post waits for a place (EVC_OVERFLOW_BLOCK), refuses the rest: that goes to no
- * other one.
+ * other one. Once `evc_balancer_remove_all` was called, nothing goes to another one.
  *
  *     router ──► evc_balancer ──┬──► evc_mailbox 0
  *                 (snapshot of   ├──► evc_mailbox 1
@@ -19,7 +19,7 @@
  * Synchronization:
  *   operation                       any number at once with       how
  *   accept (a post)                 everything                    snapshot: RCU, then a reference
- *   evc_balancer_add, _remove       everything                    mutex; the snapshot is replaced
+ *   evc_balancer_add, _remove(_all) everything                    mutex; the snapshot is replaced
  *   evc_load_retire                 everything                    one atomic word per load
  */
 #ifndef EVENTCORE_BALANCER_H
@@ -178,6 +178,15 @@ EVC_API EVC_MUST_USE enum evc_status evc_balancer_add(struct evc_balancer *balan
  */
 EVC_API EVC_MUST_USE enum evc_status evc_balancer_remove(struct evc_balancer *balancer,
 							 struct evc_subscription *subscription);
+
+/**
+ * Removes all receivers at once. Call it before you close them: a post that began earlier may still reach the receiver
+ * that was chosen for it, but if that is closed, the post refuses the event instead of taking it to another one, which
+ * would handle it at the same time as what waits at the closed one.
+ *
+ * Threads: any. Progress: blocking, as `evc_balancer_remove`, without the allocator.
+ */
+EVC_API void evc_balancer_remove_all(struct evc_balancer *balancer);
 
 /** Returns the number of receivers. Threads: any. Progress: lock-free. */
 EVC_API uint32_t evc_balancer_count(struct evc_balancer *balancer);

@@ -173,6 +173,16 @@ enum evc_status evc_balancer_remove(struct evc_balancer *balancer,
 	return status;
 }
 
+void evc_balancer_remove_all(struct evc_balancer *balancer)
+{
+	if (balancer == NULL)
+		return;
+	pthread_mutex_lock(&balancer->mutex);
+	/* R1 of balancer_post.c. */
+	evc_snapshot_publish(&balancer->current, NULL);
+	pthread_mutex_unlock(&balancer->mutex);
+}
+
 uint32_t evc_balancer_count(struct evc_balancer *balancer)
 {
 	return evc_snapshot_count(&balancer->current);

@@ -10,6 +10,17 @@
  * The snapshot of the receivers is found in a read section and kept by a reference afterwards, since `choose`
  * and the end of a payload may run user code. A thread holds that reference only during the post: a removed
  * receiver is released as soon as the posts that saw it are done.
+ *
+ * A post that finds its receiver closed goes on to the next one, unless all were removed:
+ *
+ *   evc_balancer_remove_all, then a close             post, with a snapshot from before
+ *   R1 no receivers           release                 A1 the receiver has closed    relaxed
+ *   R2 CLOSED                 release RMW             A2 fence                      acquire
+ *                                                     A3 are there no receivers?    relaxed
+ * If A1 reads R2, A3 reads R1 or what was added later. So no event goes to another receiver because the one that was
+ * chosen for it was closed after the removal, which would break the order of those that are chosen for it. One that
+ * had closed before is not known to A3: that event may go on, since the next one is open, or was closed by R2. A post
+ * that takes its snapshot later finds none: a snapshot without those that R2 closed is published after R1.
  */
 #include "balancer/balancer_private.h"
 
@@ -95,7 +106,14 @@ static enum evc_status post_to(struct evc_thread_record *record, const struct ev
 	return EVC_OK;
 }
 
-/* Posts a chain that is promised to `index`, there or to the next that is open. False: all have closed. */
+/* A2, A3: after a refusal. */
+static bool has_receivers(struct evc_balancer *balancer)
+{
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&balancer->current, memory_order_relaxed) != NULL;
+}
+
+/* Posts a chain that is promised to `index`, there or to the next that is open. False: all have closed or gone. */
 static bool post(struct evc_balancer *balancer, const struct evc_snapshot *receivers, uint32_t index,
 		 const struct evc_chain *chain)
 {
@@ -109,8 +127,10 @@ static bool post(struct evc_balancer *balancer, const struct evc_snapshot *recei
 		if (evc_likely(post_to(evc_thread_record_current, entry, chain) == EVC_OK))
 			return true;
 		evc_load_withdraw(entry->load, chain->count);
-		index = promise(receivers, index + 1 < receivers->count ? index + 1 : 0,
-				chain->count);
+		if (!has_receivers(balancer))
+			index = receivers->count;
+		else
+			index = promise(receivers, index + 1 < receivers->count ? index + 1 : 0, chain->count);
 	}
 	if (index < receivers->count)
 		evc_load_withdraw(receivers->entries[index].load, chain->count);
@@ -168,7 +188,7 @@ static bool place_one(struct evc_balancer *balancer, const struct evc_snapshot *
 /*
  * Posts a chain. What no receiver accepts stays in `rest`, addressed to the balancer. As long as nothing was accepted
  * (`*any`), that is the whole chain, in its order: its first envelope goes first, and if nobody accepts that, all of
- * these receivers have closed, which is final.
+ * these receivers have closed, or all were removed, which is final.
  */
 static void place_many(struct evc_balancer *balancer, const struct evc_snapshot *receivers, struct evc_chain *rest,
 		       bool *any)

@@ -15,6 +15,9 @@ protocol BalancerCore: AnyObject, Sendable {
   /// Removes a thread's subscription. A dispatch that began before may still reach it. Any thread.
   func remove(_ subscription: Subscription)
 
+  /// Removes all threads, before they are closed: what then finds its thread closed goes to no other one. Any thread.
+  func removeAll()
+
   /// How many events were refused because no thread was left, also of an array of which another part was accepted. Any
   /// thread.
   var refused: UInt64 { get }

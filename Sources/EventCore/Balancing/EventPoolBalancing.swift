@@ -21,7 +21,7 @@ import Synchronization
 /// - It is called once for each event, and once more for each latest-only callback that a thread has
 ///   beside others for the event's type. It chooses among the threads that have a callback for the type;
 ///   if there is only one, it is not called. If the chosen thread has ended meanwhile, the event goes to
-///   the next one that has not.
+///   the next one that has not; if it has ended with the pool, the event is refused.
 public protocol EventPoolBalancing: Sendable {
   /// Returns the number of the thread that gets the event.
   ///

@@ -17,6 +17,7 @@
 /// **Order** while the pool changes: adding or removing one of n threads moves about one key in n, and no
 /// other (rendezvous hashing: Thaler, Ravishankar 1998). Events of a key that moves may be handled by both
 /// threads at once until the old thread has handled what waited there; each thread keeps its part in order.
+/// The end of the pool moves no key: what comes too late for its thread is refused.
 ///
 /// Keys are spread by their hash: with few keys, or most events on one key, the shares are uneven. Hash values differ from
 /// process to process; in a deterministic central keys are spread by the order in which they come first, so that each

@@ -67,12 +67,14 @@ final class PoolRoutes: @unchecked Sendable {
     load: EventLoad
   ) {
     state.withLock { state in
+      // A closed pool routes nothing more, and a balancer without threads is how a dispatch knows that (`close`).
+      guard !state.isClosed else { return }
       var target = state.routes[route] ?? makeTarget(route, state)
       let before = (target.members.isEmpty, target.isTimed)
       target.members[subscription.pointer] = timed
       state.routes[route] = target
       target.sink.add(subscription, generation: generation, timed: timed, load: load)
-      if before != (false, target.isTimed), !state.isClosed {
+      if before != (false, target.isTimed) {
         tell(route, target)
       }
     }
@@ -98,13 +100,16 @@ final class PoolRoutes: @unchecked Sendable {
     }
   }
 
-  /// Removes all balancers from the router. The threads keep what was posted to them.
+  /// Removes all balancers from the router, and all threads from them. The threads keep what was posted to them. A
+  /// dispatch that is past the router still reaches the thread that is chosen for it, or is refused: were the threads
+  /// closed before, it would go from a closed one to one that is still open, past what waits for the closed one (D2).
   func close() {
     state.withLock { state in
       guard !state.isClosed else { return }
       state.isClosed = true
       for (route, target) in state.routes where !target.members.isEmpty {
         retract(route, target)
+        target.sink.removeAll()
       }
     }
   }

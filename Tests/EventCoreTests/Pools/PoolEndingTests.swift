@@ -2,7 +2,7 @@
 // Copyright the EventCore authors
 
 import Dispatch
-import EventCore
+@testable import EventCore
 import EventCoreTestSupport
 import Synchronization
 import Testing
@@ -306,6 +306,36 @@ struct PoolEndingTests {
     pool.join()
     #expect(waitUntil { pool.statistics.cancelled == UInt64(accepted) })
     balancer.ending.withLock { $0 = nil }
+  }
+
+  /// The thread that is chosen for the third event has closed, and the other one has not yet: as `PoolCore.close` does
+  /// one after the other.
+  @Test(
+    "D2, D10: as a pool ends, no event goes to another thread than the one that was chosen for it", arguments: cores)
+  func endsUnderADispatch(core: EventCentral.Core) {
+    for isArray in [false, true] {
+      let balancer = EndingBalancer()
+      let jobs = JobPool(core, 2, balancer)
+      let held = jobs.holdAll()
+      let pool = jobs.pool
+      balancer.ending.withLock {
+        $0 = {
+          pool.core.routes.close()
+          pool.core.slots.active[0].thread.consumer.close(whenEmpty: true)
+        }
+      }
+      let events = (0..<5).map { Job(number: $0, token: jobs.lifetime.token()) }
+      let accepted =
+        isArray ? events.queue(on: jobs.central) : events.reduce(0) { $0 + $1.queue(on: jobs.central) }
+      // As in `arrayAtTheEnd`.
+      #expect(accepted == (isArray && core != .locking ? 1 : 2))
+      // One by one, the last two find no pool any more.
+      #expect(pool.statistics.refused == UInt64(isArray ? 5 - accepted : 1))
+      held.forEach { $0.letGo() }
+      #expect(pool.drain())
+      #expect(jobs.log.entries == (0..<accepted).map { Handled(thread: 0, number: $0) })
+      balancer.ending.withLock { $0 = nil }
+    }
   }
 }
 

@@ -252,6 +252,44 @@ SCENARIO(balancer_close)
 	tear_down();
 }
 
+static uint32_t choose_first(void *unused, const struct evc_balancer_choice *choice)
+{
+	(void)unused, (void)choice;
+	return 0;
+}
+
+/* All are removed, then the chosen receiver closes: what finds it closed goes to no other one. */
+SCENARIO(balancer_remove_all)
+{
+	struct evc_balancer_options options = { .size = sizeof(options), .drop = drop, .choose = choose_first };
+	struct evc_subscription_options tallied = tally_options();
+	pthread_t thread;
+
+	router = make_router();
+	CHECK(evc_balancer_create(&options, &balancer) == EVC_OK);
+	subscribe(router, evc_balancer_subscription(balancer));
+	for (unsigned i = 0; i < 2; i++) {
+		mailboxes[i] = make_mailbox(NULL);
+		CHECK(evc_mailbox_add_subscription(mailboxes[i], &tallied, &subscriptions[i]) == EVC_OK);
+		CHECK(evc_balancer_add(balancer, subscriptions[i], 1, false, &loads[i]) == EVC_OK);
+	}
+	producers[0] = (struct producer){ router, 0, 2, { EVC_LANE_QUEUE_NORMAL, EVC_LANE_QUEUE_NORMAL } };
+	thread = explorer_start(produce, &producers[0]);
+	evc_balancer_remove_all(balancer);
+	evc_mailbox_close_when_empty(mailboxes[0]);
+	explorer_join(thread);
+	CHECK(take_one(mailboxes[1]) < 0);
+	while (take_one(mailboxes[0]) >= 0)
+		;
+	CHECK(tally_count_handled() + evc_balancer_refused(balancer) == 2);
+	evc_router_destroy(router);
+	evc_balancer_release(balancer);
+	for (unsigned i = 0; i < 2; i++)
+		evc_mailbox_release(mailboxes[i]);
+	explorer_settle();
+	tally_check_once(0, EVENTS);
+}
+
 static void *add_and_post(void *unused)
 {
 	(void)unused;

@@ -74,6 +74,8 @@
       }
     }
 
+    func removeAll() { evc_balancer_remove_all(balancer) }
+
     var refused: UInt64 { evc_balancer_refused(balancer) + evc_balancer_dropped(balancer) }
   }
 #endif

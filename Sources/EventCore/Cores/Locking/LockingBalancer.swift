@@ -82,7 +82,7 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
     while let snapshot = threads.withLock({ $0 }) {
       let entries = snapshot.entries
       let chosen = choose(record, entries)
-      for turn in 0..<entries.count {
+      search: for turn in 0..<entries.count {
         let index = (chosen + turn) % entries.count
         let entry = entries[index]
         // Every thread of a pool has a load.
@@ -102,7 +102,11 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
         switch fate {
         case .accepted: return (fate, nil)
         case .superseded, .displacing, .dropped, .refused: return (fate, Loss(snapshot: snapshot, index: index))
-        case .ended: load.withdraw(1)
+        case .ended:
+          load.withdraw(1)
+          // Closed after `removeAll`, whose mutex orders the two (balancer_post.c, R1 to A3). To go on would break the
+          // order of those that are chosen for this thread.
+          if threads.withLock({ $0 == nil }) { break search }
         }
       }
       // All threads of this snapshot may have closed while others were added. A thread is removed before it
@@ -134,11 +138,19 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
     change(subscription, to: nil)
   }
 
+  func removeAll() {
+    replace { _ in nil }
+  }
+
   private func change(_ subscription: Subscription, to entry: LockingSnapshot.Entry?) {
+    replace { .changing($0, subscription, to: entry) }
+  }
+
+  private func replace(by next: (LockingSnapshot?) -> LockingSnapshot?) {
     // What the old snapshot held may end with it: after the unlock.
     let old = threads.withLock { threads in
       let old = threads
-      threads = .changing(old, subscription, to: entry)
+      threads = next(old)
       return old
     }
     withExtendedLifetime(old) {}
