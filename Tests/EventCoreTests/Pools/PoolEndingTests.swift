@@ -308,6 +308,25 @@ struct PoolEndingTests {
     balancer.ending.withLock { $0 = nil }
   }
 
+  @Test("D9: what a key's closure holds ends with the pool, also if a thread remembers the way to it", arguments: cores)
+  func balancerEnds(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let (lifetime, log) = (Lifetime(), Log<Handled>())
+    do {
+      let token = lifetime.token()
+      let balancer = EventPoolKeyedBalancer { (job: Job) in withExtendedLifetime(token) { job.key } }
+      let pool = EventPool(capacity: 2, balancer: balancer, on: central) { index in
+        let thread = JobThread(index, log)
+        // A way of its own.
+        thread.addEventCallback({ (_: Job) in }, interestedIn: .latestOnly)
+        return thread
+      }
+      for key in 0..<20 { Job(key: key).queue(on: central) }
+      withExtendedLifetime(pool) {}
+    }
+    #expect(lifetime.waitUntilNone())
+  }
+
   /// The thread that is chosen for the third event has closed, and the other one has not yet: as `PoolCore.close` does
   /// one after the other.
   @Test(

@@ -8,23 +8,41 @@
   final class LockFreeBalancer: BalancerCore, @unchecked Sendable {
     // The pointer is constant, and every function of the balancer may be called from any thread.
     private let balancer: OpaquePointer
+    private let chooser: PoolChooser
+
+    /// What the core keeps until it frees the balancer, for which it waits until no thread remembers the way there:
+    /// nothing of the user's (D9).
+    private final class Kept {
+      // Not retained. The core uses it, its balancer and its clock only while it holds a receiver: that keeps its
+      // `Receiver`, that its `PoolMember`, that the `PoolRoutes`, and they the balancer, which has the chooser.
+      unowned(unsafe) let chooser: PoolChooser
+      /// Of a round robin, whose counter the core may use to the end.
+      let counting: PoolChooser?
+      let drop: ((UnsafeMutableRawPointer) -> Void)?
+
+      init(_ chooser: PoolChooser) {
+        self.chooser = chooser
+        counting = chooser.turn == nil ? nil : chooser
+        drop = chooser.drop
+      }
+    }
 
     init(_ chooser: PoolChooser) {
+      self.chooser = chooser
       var options = evc_balancer_options()
       options.size = MemoryLayout.size(ofValue: options)
       // Retained until the core frees the balancer. The core passes it on as it is: never nil, as
       // the choice.
-      options.context = Unmanaged.passRetained(chooser).toOpaque()
+      options.context = Unmanaged.passRetained(Kept(chooser)).toOpaque()
       if let turn = chooser.turn {
-        // The chooser, which the core keeps to the end, keeps the round robin and so its counter.
         options.turn = UnsafeMutableRawPointer(turn).assumingMemoryBound(to: UInt32.self)
       } else {
         options.choose = { context, choice in
           let choice = choice.unsafelyUnwrapped.pointee
-          return Unmanaged<PoolChooser>.fromOpaque(context.unsafelyUnwrapped)
+          return Unmanaged<Kept>.fromOpaque(context.unsafelyUnwrapped)
             ._withUnsafeGuaranteedRef {
               UInt32(
-                truncatingIfNeeded: $0.choose(
+                truncatingIfNeeded: $0.chooser.choose(
                   UnsafeMutableRawPointer(choice.envelope), choice.loads.unsafelyUnwrapped,
                   stride: Int(choice.stride), count: Int(choice.count)))
             }
@@ -32,14 +50,13 @@
       }
       if chooser.drop != nil {
         options.drop = { context, payload in
-          Unmanaged<PoolChooser>.fromOpaque(context!)._withUnsafeGuaranteedRef {
+          Unmanaged<Kept>.fromOpaque(context!)._withUnsafeGuaranteedRef {
             $0.drop!(payload!)
           }
         }
       }
-      options.finalize = { Unmanaged<PoolChooser>.fromOpaque($0!).release() }
+      options.finalize = { Unmanaged<Kept>.fromOpaque($0!).release() }
       var made: OpaquePointer?
-      // The chooser keeps the clock, too.
       if let clock = chooser.clock {
         withUnsafePointer(to: clock.table) {
           options.clock = $0
