@@ -93,30 +93,30 @@ extension EventCentral {
     return serial
   }
 
-  /// Waits until a consumer has ended, or until a time on the central's clock. True if it has ended.
-  func wait(for consumer: Consumer, until deadline: UInt64?) -> Bool {
-    guard serial != nil else { return consumer.ended.wait(until: deadline, by: basis.clock) }
-    return runUntilEnd(of: consumer, until: deadline)
+  /// Waits for the end of a consumer or a pool, or until a time on the central's clock. True if it has ended.
+  func wait(for end: Latch, until deadline: UInt64?) -> Bool {
+    guard serial != nil else { return end.wait(until: deadline, by: basis.clock) }
+    return runUntil(end, until: deadline)
   }
 
   /// The same for a task, without blocking its thread.
-  nonisolated(nonsending) func waited(for consumer: Consumer, until deadline: UInt64?) async -> Bool {
-    guard serial != nil else { return await consumer.ended.opened(until: deadline, by: basis.clock) }
-    return runUntilEnd(of: consumer, until: deadline)
+  nonisolated(nonsending) func waited(for end: Latch, until deadline: UInt64?) async -> Bool {
+    guard serial != nil else { return await end.opened(until: deadline, by: basis.clock) }
+    return runUntil(end, until: deadline)
   }
 
-  private func runUntilEnd(of consumer: Consumer, until deadline: UInt64?) -> Bool {
+  private func runUntil(_ end: Latch, until deadline: UInt64?) -> Bool {
     let limit = deadline ?? .max
-    if !consumer.ended.isOpen {
-      _ = serial?.run { consumer.ended.isOpen || basis.now >= limit }
+    if !end.isOpen {
+      _ = serial?.run { end.isOpen || basis.now >= limit }
     }
     require(
-      consumer.ended.isOpen || deadline != nil,
+      end.isOpen || deadline != nil,
       """
       join() waits for the end of a thread or pool, and nothing is left to run in this deterministic central that would \
       end it: call cancel() or drain(until:).
       """)
-    return consumer.ended.isOpen
+    return end.isOpen
   }
 }
 

@@ -51,7 +51,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   ///   - name: How debuggers show the threads, followed by the index; nil takes the name of the class.
   ///   - make: Makes a new thread and returns it. It is called here for each thread, and again whenever
   ///     the pool grows, on the thread that makes it grow, one call at a time. The index is the lowest
-  ///     that no thread of the pool has.
+  ///     that no thread of the pool has. Drains and joins of the pool wait for a call that has begun.
   ///
   /// **Threads**: any. Makes `capacity` threads before it returns.
   public init(
@@ -197,14 +197,14 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   @discardableResult
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
-    let slots = core.close(whenEmpty: true)
+    core.close(whenEmpty: true)
     _ = ownListener.closeWhenEmpty()
     _ = core.closeListeners()
-    for slot in slots where !central.wait(for: slot.thread.consumer, until: deadline.limit) {
+    guard central.wait(for: core.ended, until: deadline.limit) else {
       cancel()
       return false
     }
-    return finish(slots)
+    return finish()
   }
 
   /// Ends the pool, and the listeners that are registered `on:` it or one of its threads, after they have handled the
@@ -218,63 +218,49 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// until the deadline.
   @discardableResult
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
-    let slots = core.close(whenEmpty: true)
+    core.close(whenEmpty: true)
     let (listenersDrained, othersDrained) = (ownListener.closeWhenEmpty(), core.closeListeners())
-    for slot in slots {
-      guard await central.waited(for: slot.thread.consumer, until: deadline.limit) else {
-        cancel()
-        return false
-      }
-    }
-    guard await listenersDrained(deadline.limit), await othersDrained(deadline.limit) else {
+    guard await central.waited(for: core.ended, until: deadline.limit), await listenersDrained(deadline.limit),
+      await othersDrained(deadline.limit)
+    else {
       cancel()
       return false
     }
-    return finish(slots)
+    return finish()
   }
 
   /// Ends the listeners that are registered `on:` the pool and its threads, and returns the result of a drain. The
   /// threads have ended.
-  private func finish(_ slots: [PoolCore.Slot]) -> Bool {
+  private func finish() -> Bool {
     ownListener.end()
     let hasListenedToAll = core.endListeners()
-    // No worker is left.
-    core.shared?.dropAll()
-    // Threads that were not given up have handled all their events: see `EventThread.hasHandledAll`.
-    let isLeftToNobody = slots.isEmpty || slots.contains { $0.thread.isGivenUp }
-    return !core.hasLost && !ownListener.hasLost && hasListenedToAll && slots.allSatisfy { $0.thread.hasHandledAll }
-      && (!isLeftToNobody || core.shared?.core.counts().dropped ?? 0 == 0)
+    return !core.hasLost && !ownListener.hasLost && hasListenedToAll
   }
 
-  /// Waits until all threads of the pool have ended. It does not end them.
+  /// Waits until the pool has ended with all its threads, those included that are being made. It does not end them: a
+  /// pool whose threads somebody has cancelled one by one has not ended, since it can make others.
   ///
   /// **Threads**: any but those of the pool; there it would wait for itself, and traps.
   @available(*, noasync, message: "It blocks its thread: write await join() in an async function.")
   public func join() {
     refuseOnOwnThread("join()", instead: "cancel()")
-    let slots = core.slots
-    for slot in slots.active + slots.retiring {
-      _ = central.wait(for: slot.thread.consumer, until: nil)
-    }
+    _ = central.wait(for: core.ended, until: nil)
   }
 
   /// Waits as the form that blocks, but without blocking the thread of the task.
   ///
   /// **Threads**: any task or actor.
   public nonisolated(nonsending) func join() async {
-    let slots = core.slots
-    for slot in slots.active + slots.retiring {
-      _ = await central.waited(for: slot.thread.consumer, until: nil)
-    }
+    _ = await central.waited(for: core.ended, until: nil)
   }
 
   private func refuseOnOwnThread(_ name: StaticString, instead: StaticString) {
     let slots = core.slots
     require(
-      !(slots.active + slots.retiring).contains { $0.thread.consumer.waitsForCaller },
+      !core.isMakingHere && !(slots.active + slots.retiring).contains { $0.thread.consumer.waitsForCaller },
       """
-      \(name) waits for the end of a pool's threads, and was called on one of them, or as one of their \
-      listeners was freed, where it would wait for itself: call \(instead).
+      \(name) waits for the end of a pool's threads, and was called on one of them, as one of their listeners was \
+      freed, or in the closure that makes them, where it would wait for itself: call \(instead).
       """)
   }
 }

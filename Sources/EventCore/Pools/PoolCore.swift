@@ -14,6 +14,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   struct Slot {
     let thread: EventThread
     let member: PoolMember
+    /// Whether it took part when the pool was drained. Unless it is given up, it leaves no event to a shared mailbox.
+    var staysToTheEnd = false
   }
 
   private struct State {
@@ -24,10 +26,18 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     /// Whether threads that have ended are to be taken out before the others are counted: one whose `join` has returned
     /// may not have left the pool yet.
     var mustSweep = false
+    /// The number of the thread that is making one; nil if none is.
+    var maker: UInt?
     var isEnded = false
+    var isCancelled = false
+    /// Whether a worker stayed until the shared mailbox was empty and closed.
+    var isEmptied = false
     var past = PoolPast()
     /// Whether a thread was cancelled while events waited for it.
     var hasLost = false
+
+    /// Whether the pool has ended, with all threads that it has and will ever have.
+    var isOver: Bool { isEnded && slots.isEmpty && retiring.isEmpty && maker == nil }
   }
 
   let central: EventCentral
@@ -36,13 +46,15 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   /// Of the mailbox of each thread.
   private let mailbox: EventMailboxCapacity
   let routes: PoolRoutes
-  private let listeners = PoolListeners()
+  let listeners = PoolListeners()
   private let name: String
-  private let scaler: any EventPoolScaling
+  let scaler: any EventPoolScaling
   private let ticker: PoolTicker?
   private let accepts: (EventThread.Type) -> Bool
   private let make: @Sendable (Int) -> EventThread
   private let state: Guarded<State>
+  /// Opened when the pool has ended with all its threads.
+  let ended = Latch()
 
   init(
     capacity: Int, balancer: any EventPoolBalancing, scaler: any EventPoolScaling,
@@ -140,8 +152,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       switch step {
       case .sweep: sweep()
       case .add(let index):
-        let slot = makeSlot(index)
-        if slot.thread.consumer.ended.isOpen { ended.insert(index) } else { admit(slot) }
+        if !admit(makeSlot(index)) { ended.insert(index) }
       case .retire(let slot):
         _ = slot.thread.ownListener.closeWhenEmpty()
         if shared == nil {
@@ -186,6 +197,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       if !state.isEnded, state.slots.count + ended.count < state.capacity, hasRoom(state) {
         // The lowest index that no thread has, including those that are being retired.
         let taken = ended.union((state.slots + state.retiring).map(\.member.index))
+        state.maker = currentThreadNumber()
         return .add(index: (0...).first { !taken.contains($0) }!)
       }
       if !state.isEnded, state.slots.count > state.capacity {
@@ -220,21 +232,31 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       thread: PoolConstruction.make(membership, accepts: accepts) { make(index) }, member: member)
   }
 
-  private func admit(_ slot: Slot) {
-    let isWelcome = state.withLock { state in
-      guard !state.isEnded else { return false }
+  /// Makes a new thread part of the pool, or ends it as the pool has been ended. False if it has ended by itself.
+  private func admit(_ slot: Slot) -> Bool {
+    let hasEnded = slot.thread.consumer.ended.isOpen
+    let (isWelcome, isCancelled) = state.withLock { state in
+      state.maker = nil
+      // The other ones count until they have ended: `didEnd` or a sweep takes them out.
+      guard !state.isEnded, !hasEnded else {
+        state.retiring.append(slot)
+        return (false, state.isCancelled)
+      }
       state.slots.append(slot)
       state.slots.sort { $0.member.index < $1.member.index }
-      return true
+      return (true, false)
     }
     if isWelcome {
       slot.member.join()
       if shared != nil {
         slot.thread.consumer.admit()
       }
+    } else if isCancelled {
+      slot.thread.giveUp()
     } else {
-      slot.thread.cancel()
+      slot.thread.beginDrain()
     }
+    return !hasEnded
   }
 
   /// Removes a thread that has ended. Called by that thread and, if it ended early, by `adjust`.
@@ -250,38 +272,43 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       state.retiring.removeAll { $0.member === member }
       state.past.add(member, slot.thread.consumer, isCounted: shared == nil)
       state.hasLost = state.hasLost || !slot.thread.hasHandledAll
+      state.isEmptied = state.isEmptied || slot.staysToTheEnd && !slot.thread.isGivenUp && !state.isCancelled
       listeners.add(slot.thread)
-      let isLast = state.isEnded && state.slots.isEmpty && state.retiring.isEmpty
-      return (slot, isLast, hasMadeRoom)
+      return (slot, state.isOver, hasMadeRoom)
     }
     defer { withExtendedLifetime(slot) {} }
+    if isLast { end() }
     listeners.letGo()
     if hasMadeRoom {
       adjust()
     }
-    if isLast {
-      // Events may be left if all threads were cancelled before the pool ended.
-      shared?.dropAll()
-    }
+  }
+
+  /// Lets those go on who wait for the end.
+  private func end() {
+    // Events may be left if all threads were cancelled, or retired, before the pool ended.
+    shared?.dropAll()
+    ended.open()
   }
 
   // MARK: Ending
 
-  /// Takes the pool off its central and ends its threads. Returns those that have not ended yet.
-  @discardableResult
-  func close(whenEmpty: Bool) -> [Slot] {
+  /// Takes the pool off its central and ends its threads.
+  func close(whenEmpty: Bool) {
     let slots = state.withLock { state in
+      if whenEmpty, !state.isEnded {
+        for index in state.slots.indices {
+          state.slots[index].staysToTheEnd = state.slots[index].thread.consumer.isOpen
+        }
+      }
       state.isEnded = true
+      state.isCancelled = state.isCancelled || !whenEmpty
       return state.slots + state.retiring
     }
     routes.close()
-    if let shared {
-      shared.close(whenEmpty: whenEmpty)
-      if slots.isEmpty {
-        // Threads that were cancelled one by one left the events to the others, and none is left.
-        shared.dropAll()
-      }
-    }
+    shared?.close(whenEmpty: whenEmpty)
+    // Also if the last thread has just ended, since something may have come until the mailbox was closed.
+    if state.withLock({ $0.isOver }) { end() }
     for slot in slots where shared == nil || !whenEmpty {
       if whenEmpty {
         slot.thread.consumer.close(whenEmpty: true)
@@ -293,28 +320,6 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       listeners.end()
       listeners.letGo()
     }
-    return slots
-  }
-
-  /// Has the listeners `on:` the threads accept nothing more. After `close`.
-  ///
-  /// - Returns: As `OwnedListener.closeWhenEmpty`, for all of them.
-  func closeListeners() -> nonisolated(nonsending) (_ deadline: UInt64?) async -> Bool {
-    let drains = allThreads.map { $0.ownListener.closeWhenEmpty() }
-    return { deadline in
-      for isDrained in drains {
-        guard await isDrained(deadline) else { return false }
-      }
-      return true
-    }
-  }
-
-  /// Ends the listeners `on:` the threads, which have ended. False if that frees anything.
-  func endListeners() -> Bool {
-    let threads = allThreads
-    for thread in threads { thread.ownListener.end() }
-    defer { listeners.letGo() }
-    return threads.allSatisfy { !$0.ownListener.hasLost }
   }
 
   /// Ends the pool with the last reference to the `EventPool` (D9).
@@ -334,15 +339,22 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   // MARK: Looking
 
   /// Also those that have ended, as long as listeners on them have not.
-  private var allThreads: [EventThread] {
+  var allThreads: [EventThread] {
     state.withLock { ($0.slots + $0.retiring).map(\.thread) + listeners.threads }
   }
 
   /// The threads that take events, by index, and those that are being retired.
   var slots: (active: [Slot], retiring: [Slot]) { state.withLock { ($0.slots, $0.retiring) } }
 
-  /// Whether a thread was cancelled while events waited for it, or for listeners on it.
-  var hasLost: Bool { state.withLock { $0.hasLost } || listeners.hasLost }
+  /// Whether the calling thread is making one.
+  var isMakingHere: Bool { state.withLock { $0.maker } == currentThreadNumber() }
+
+  /// Whether events were freed that waited for a thread, for listeners on it, or for workers none of which stayed. What
+  /// is freed behind a worker that stayed was being dispatched at the end: see `EventThread.hasHandledAll`.
+  var hasLost: Bool {
+    let (hasLost, isEmptied) = state.withLock { ($0.hasLost, $0.isEmptied) }
+    return hasLost || listeners.hasLost || !isEmptied && shared?.core.counts().dropped ?? 0 != 0
+  }
 
   /// The same, with the statistics of threads that have ended, as of one moment.
   var slotsAndPast: (active: [Slot], retiring: [Slot], past: EventThreadStatistics) {
@@ -364,36 +376,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     return slots.reduce(past) { $0 + $1.thread.mailboxStatistics }
   }
 
-  var reading: EventPoolReading {
-    let (capacity, slots, retiring, past) = state.withLock {
-      ($0.capacity, $0.slots, $0.retiring, $0.past.handled)
-    }
-    let busy = slots.count { $0.member.load.runningSince != nil }
-    let waiting =
-      if let shared {
-        shared.waiting
-      } else {
-        slots.reduce(0) { $0 + $1.waiting }
-      }
-    var reading = EventPoolReading(
-      capacity: capacity, threads: slots.count, busyThreads: busy, waiting: waiting,
-      handled: past + (slots + retiring).reduce(0) { $0 + $1.member.load.done })
-    reading.time = central.basis.clock.map { .wholeNanoseconds($0.now) }
-    return reading
-  }
-
-  /// Whether the scaler need not be asked until a thread begins to handle an event.
-  var isAtRest: Bool {
-    let reading = reading
-    return reading.waiting == 0 && reading.busyThreads == 0
-      && reading.threads <= scaler.restingCapacity
-  }
-}
-
-extension PoolCore.Slot {
-  /// How many events wait for the thread alone. O(1) in a balanced pool.
-  var waiting: Int {
-    let load = member.load
-    return max(0, load.pending - (load.runningSince == nil ? 0 : 1))
+  /// For `reading`, as of one moment.
+  var numbers: (capacity: Int, active: [Slot], retiring: [Slot], handled: UInt64, isEnded: Bool) {
+    state.withLock { ($0.capacity, $0.slots, $0.retiring, $0.past.handled, $0.isEnded) }
   }
 }

@@ -226,7 +226,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   public func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
     refuseOnOwnThread("drain(until:)", instead: "cancel()")
     beginDrain()
-    if central.wait(for: consumer, until: deadline.limit) {
+    if central.wait(for: consumer.ended, until: deadline.limit) {
       return finish()
     }
     giveUp()
@@ -244,7 +244,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   @discardableResult
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let listenersDrained = beginDrain()
-    if await central.waited(for: consumer, until: deadline.limit), await listenersDrained(deadline.limit) {
+    if await central.waited(for: consumer.ended, until: deadline.limit), await listenersDrained(deadline.limit) {
       return finish()
     }
     giveUp()
@@ -255,7 +255,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any task or actor.
   public nonisolated(nonsending) func join() async {
-    _ = await central.waited(for: consumer, until: nil)
+    _ = await central.waited(for: consumer.ended, until: nil)
   }
 
   /// Waits until the thread has ended. It does not end the thread.
@@ -264,7 +264,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   @available(*, noasync, message: "It blocks its thread: write await join() in an async function.")
   public func join() {
     refuseOnOwnThread("join()", instead: "cancel()")
-    _ = central.wait(for: consumer, until: nil)
+    _ = central.wait(for: consumer.ended, until: nil)
   }
 
   private func refuseOnOwnThread(_ name: StaticString, instead: StaticString) {

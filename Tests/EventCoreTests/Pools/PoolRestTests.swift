@@ -45,7 +45,6 @@ struct PoolRestTests {
     for number in 0..<5 { Job(number: number, token: lifetime.token()).queue(on: jobs.central) }
     jobs.pool.withThreads { threads in threads.forEach { $0.cancel() } }
     held.forEach { $0.letGo() }
-    jobs.pool.join()
     #expect(waitUntil { jobs.pool.statistics.threads.isEmpty })
     #expect(lifetime.alive == 5)
     if drains {

@@ -28,6 +28,20 @@ struct PoolTrapTests {
     expectMessage(result, "drain(until:) waits for the end of a pool's threads")
   }
 
+  @Test("drain in the closure that makes a thread")
+  func drainingWhileMaking() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (pools, log) = (Log<EventPool<JobThread>>(), Log<Handled>())
+      let pool = EventPool<JobThread>(capacity: 1, on: EventCentral()) { index in
+        if index == 1 { pools.entries[0].drain() }
+        return JobThread(index, log)
+      }
+      pools.append(pool)
+      pool.capacity = 2
+    }
+    expectMessage(result, "or in the closure that makes them, where it would wait for itself: call cancel()")
+  }
+
   @Test("a balancer that chooses a thread that is not there")
   func outOfRange() async {
     struct Beyond: EventPoolBalancing {

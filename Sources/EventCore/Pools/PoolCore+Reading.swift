@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+/// What a pool tells its scaler and its ticker.
+extension PoolCore {
+  var reading: EventPoolReading {
+    let (capacity, slots, retiring, past, _) = numbers
+    let busy = slots.count { $0.member.load.runningSince != nil }
+    let waiting =
+      if let shared {
+        shared.waiting
+      } else {
+        slots.reduce(0) { $0 + $1.waiting }
+      }
+    var reading = EventPoolReading(
+      capacity: capacity, threads: slots.count, busyThreads: busy, waiting: waiting,
+      handled: past + (slots + retiring).reduce(0) { $0 + $1.member.load.done })
+    reading.time = central.basis.clock.map { .wholeNanoseconds($0.now) }
+    return reading
+  }
+
+  /// Whether the scaler need not be asked until a thread begins to handle an event.
+  var isAtRest: Bool {
+    let reading = reading
+    return reading.waiting == 0 && reading.busyThreads == 0
+      && reading.threads <= scaler.restingCapacity
+  }
+}
+
+extension PoolCore.Slot {
+  /// How many events wait for the thread alone. O(1) in a balanced pool.
+  var waiting: Int {
+    let load = member.load
+    return max(0, load.pending - (load.runningSince == nil ? 0 : 1))
+  }
+}
