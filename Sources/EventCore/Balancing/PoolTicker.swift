@@ -10,6 +10,7 @@ import Synchronization
 ///
 ///     thread of the pool                     ticker
 ///     W1 promise, or `since`   seq_cst       T1 isAwake = false     seq_cst
+///        or end of the thread
 ///     W2 load isAwake          seq_cst       T2 look at all loads   seq_cst
 ///     W3 if false: exchange true, schedule   T3 if one is busy: as W3
 ///
@@ -82,6 +83,6 @@ final class PoolTicker: @unchecked Sendable {
 protocol PoolTicked: AnyObject, Sendable {
   /// Asks the scaler, and makes or retires threads accordingly.
   func rescale()
-  /// Whether the pool is idle and has no thread that the scaler would retire.
+  /// Whether the pool is idle, has no thread that the scaler would retire, and misses none.
   var isAtRest: Bool { get }
 }

@@ -19,11 +19,11 @@ extension PoolCore {
     return reading
   }
 
-  /// Whether the scaler need not be asked until a thread begins to handle an event.
+  /// Whether the scaler need not be asked until a thread begins to handle an event, or ends.
   var isAtRest: Bool {
     let reading = reading
     return reading.waiting == 0 && reading.busyThreads == 0
-      && reading.threads <= scaler.restingCapacity
+      && reading.threads <= scaler.restingCapacity && (reading.threads >= reading.capacity || numbers.isEnded)
   }
 }
 

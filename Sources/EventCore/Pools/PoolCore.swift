@@ -263,9 +263,9 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   private func didEnd(_ member: PoolMember) {
     // The second call finds no slot. The slot is released outside of the mutex, since the `deinit` of a
     // thread object is user code.
-    let (slot, isLast, hasMadeRoom) = state.withLock { state -> (Slot?, Bool, Bool) in
+    let (slot, isLast, hasMadeRoom, isMissed) = state.withLock { state -> (Slot?, Bool, Bool, Bool) in
       guard let slot = (state.slots + state.retiring).first(where: { $0.member === member }) else {
-        return (nil, false, false)
+        return (nil, false, false, false)
       }
       let hasMadeRoom = !hasRoom(state)
       state.slots.removeAll { $0.member === member }
@@ -274,7 +274,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       state.hasLost = state.hasLost || !slot.thread.hasHandledAll
       state.isEmptied = state.isEmptied || slot.staysToTheEnd && !slot.thread.isGivenUp && !state.isCancelled
       listeners.add(slot.thread)
-      return (slot, state.isOver, hasMadeRoom)
+      return (slot, state.isOver, hasMadeRoom, !state.isEnded && state.slots.count < state.capacity)
     }
     defer { withExtendedLifetime(slot) {} }
     if isLast { end() }
@@ -282,6 +282,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     if hasMadeRoom {
       adjust()
     }
+    // No thread may be left to wake it.
+    if isMissed { ticker?.wake() }
   }
 
   /// Lets those go on who wait for the end.

@@ -35,6 +35,31 @@ struct PoolRestTests {
     jobs.pool.cancel()
   }
 
+  /// Wants as many threads as the pool rests with.
+  struct Steady: EventPoolScaling {
+    var interval: Duration? { .milliseconds(1) }
+    var restingCapacity: Int { 2 }
+    func capacity(for reading: EventPoolReading) -> Int { 2 }
+  }
+
+  @Test("the scaler of a pool that rests replaces threads that somebody cancels", arguments: balances)
+  func cancelledAtRest(_ kind: (EventCentral.Core, Balance)) {
+    let jobs = JobPool(kind.0, 2, kind.1.make(), scaler: Steady())
+    for _ in 0..<3 {
+      let threads = jobs.pool.withThreads { $0 }
+      threads.forEach { $0.cancel() }
+      #expect(
+        waitUntil {
+          jobs.pool.withThreads { present in
+            present.count == 2 && present.allSatisfy { thread in !threads.contains { $0 === thread } }
+          }
+        })
+    }
+    #expect(Job(number: 1).queue(on: jobs.central) == 1)
+    #expect(jobs.log.entries(atLeast: 1).count == 1)
+    jobs.pool.cancel()
+  }
+
   @Test(
     "D10: what waits in a shared pool without a thread is freed and counted at its end",
     arguments: cores, [true, false])
