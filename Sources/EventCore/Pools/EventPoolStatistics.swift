@@ -5,8 +5,7 @@ import Synchronization
 
 /// What a pool has done so far, and what each of its threads is doing.
 public struct EventPoolStatistics: Sendable, Equatable {
-  /// The threads that take events, in the order of their indices, followed by those that are being
-  /// retired.
+  /// The threads that ``EventPool/withThreads(_:)`` lists, followed by those that are being retired.
   public var threads: [EventPoolThreadStatistics]
   /// Events for which at least one callback was called, on any thread that the pool ever had.
   public var delivered: UInt64
@@ -65,10 +64,10 @@ extension EventPool {
     return statistics
   }
 
-  /// What came to the mailbox of the pool, and what became of it there: to the shared one, or to those of all threads
-  /// that it ever had together. **Threads**: any.
+  /// What came to the mailboxes of all threads that the pool ever had, and to the one that they share, and what became
+  /// of it there. **Threads**: any.
   public var mailboxStatistics: EventMailboxStatistics {
-    core.shared?.statistics ?? core.mailboxStatistics
+    core.mailboxStatistics + (core.shared?.statistics ?? .none)
   }
 
   /// The threads whose current handler has been running for longer than a limit. The other threads of

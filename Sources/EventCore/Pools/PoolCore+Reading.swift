@@ -30,6 +30,8 @@ extension PoolCore {
 extension PoolCore.Slot {
   /// How many events wait for the thread alone. O(1) in a balanced pool.
   var waiting: Int {
+    // What it has freed is pending for good.
+    guard !thread.consumer.ended.isOpen else { return 0 }
     let load = member.load
     return max(0, load.pending - (load.runningSince == nil ? 0 : 1))
   }

@@ -198,4 +198,38 @@ struct PoolLastThreadTests {
       }
     }
   }
+
+  @Test("nothing waits for a thread that has ended, even if the pool has not noticed it", arguments: cores)
+  func endedAndStillListed(core: EventCentral.Core) {
+    for _ in 0..<100 {
+      let jobs = JobPool(core, 2)
+      let held = jobs.holdAll()
+      for number in 0..<20 { Job(number: number).queue(on: jobs.central) }
+      let thread = jobs.pool.withThreads { $0[1] }
+      thread.cancel()
+      held[1].letGo()
+      thread.join()
+      let statistics = jobs.pool.statistics
+      #expect(statistics.cancelled == 10)
+      #expect(statistics.threads.allSatisfy { $0.index == 0 || $0.waiting == 0 })
+      held[0].letGo()
+      jobs.pool.cancel()
+    }
+  }
+
+  @Test("a pool's mailbox counts what was sent straight to its threads, too", arguments: balances)
+  func straightToAThread(_ kind: (EventCentral.Core, Balance)) {
+    let jobs = JobPool(kind.0, 2, kind.1.make())
+    let held = jobs.holdAll()
+    jobs.pool.withThreads { threads in
+      for number in 0..<3 { threads[0].queueEvent(Job(number: number)) }
+    }
+    for number in 3..<5 { Job(number: number, key: number).queue(on: jobs.central) }
+    #expect(jobs.pool.mailboxStatistics.waiting == 5 && jobs.pool.eventCount == 5)
+    held.forEach { $0.letGo() }
+    #expect(jobs.pool.drain())
+    let mailboxes = jobs.pool.mailboxStatistics
+    #expect(mailboxes.accepted == 7 && mailboxes.waiting == 0)
+    #expect(jobs.pool.statistics.delivered == 7)
+  }
 }
