@@ -59,12 +59,7 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     scaler: any EventPoolScaling = FixedScaler(), mailbox: EventMailboxCapacity = .unbounded,
     on central: EventCentral = .shared, name: String? = nil, make: @escaping @Sendable (_ index: Int) -> Thread
   ) {
-    require(
-      !(Thread.self is UIEventThread.Type),
-      """
-      The threads of an EventPool work side by side, and \(Thread.self) is a UIEventThread, whose \
-      callbacks all run on the main thread. Make one of it, or a pool of another class.
-      """)
+    PoolConstruction.refuseMainThread(Thread.self)
     receiverName = name ?? "\(Self.self)"
     core = PoolCore(
       capacity: capacity, balancer: balancer, scaler: scaler, mailbox: mailbox, central: central,
@@ -157,8 +152,9 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// **Threads**: any, also inside a handler of the pool.
   public func rescale() { core.rescale() }
 
-  /// Calls a closure with the threads that take events now, in the order of their indices, without
-  /// those that are being retired.
+  /// Calls a closure with the threads of the pool, in the order of their indices, without those that are being
+  /// retired. One that somebody has cancelled, and that takes no events, is among them until it has ended or the
+  /// capacity is set.
   ///
   /// - Parameter body: Gets the threads.
   /// - Returns: The result of the closure.

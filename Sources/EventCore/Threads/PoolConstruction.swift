@@ -23,6 +23,7 @@ final class PoolConstruction {
     _ membership: PoolMembership, accepts: @escaping (EventThread.Type) -> Bool, by body: () -> EventThread
   ) -> EventThread {
     let thread = current.with(PoolConstruction(membership, accepts: accepts), body)
+    refuseMainThread(type(of: thread))
     require(
       thread.consumer.hooks.member === membership.member,
       """
@@ -31,6 +32,15 @@ final class PoolConstruction {
       if it has helpers of the same class, make them before the pool or after the thread.
       """)
     return thread
+  }
+
+  static func refuseMainThread(_ type: EventThread.Type) {
+    require(
+      !(type is UIEventThread.Type),
+      """
+      The threads of an EventPool work side by side, and \(type) is a UIEventThread, whose \
+      callbacks all run on the main thread. Make one of it, or a pool of another class.
+      """)
   }
 
   /// The membership of a thread that is being made, if a pool makes it.

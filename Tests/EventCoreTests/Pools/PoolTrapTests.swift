@@ -42,6 +42,14 @@ struct PoolTrapTests {
     expectMessage(result, "or in the closure that makes them, where it would wait for itself: call cancel()")
   }
 
+  @Test("a closure that makes a thread for the main thread")
+  func mainThreadInAClosure() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = EventPool<EventThread>(capacity: 1, on: EventCentral()) { _ in UIEventThread() }
+    }
+    expectMessage(result, "The threads of an EventPool work side by side, and UIEventThread is a UIEventThread")
+  }
+
   @Test("a balancer that chooses a thread that is not there")
   func outOfRange() async {
     struct Beyond: EventPoolBalancing {
