@@ -11,7 +11,8 @@ extension Eventable {
   ///
   /// - Parameters:
   ///   - executeOn: Where the closure is called.
-  ///   - source: Where the queries are dispatched (``EventListenable``).
+  ///   - source: Where the queries are dispatched (``EventListenable``). A pool does not answer by its threads, but on
+  ///     its one listener thread; for several answers at once see the `async` form.
   ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
   ///   - body: Returns the answer, or throws: the error goes to the requester.
   /// - Returns: The handle that ends it. It stays if the handle is released.

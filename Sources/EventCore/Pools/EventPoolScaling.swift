@@ -4,14 +4,14 @@
 /// Decides how many threads an ``EventPool`` has.
 ///
 /// The contract:
-/// - The pool calls ``capacity(for:)`` every ``interval`` while it has something to do, or has more
-///   threads than ``restingCapacity``. If the interval is nil, only ``EventPool/rescale()`` calls it.
+/// - The pool calls ``capacity(for:)`` every ``interval`` while it has something to do, or has more threads than
+///   ``restingCapacity`` or fewer than its capacity. If the interval is nil, only ``EventPool/rescale()`` calls it.
 /// - The result becomes ``EventPool/capacity``. It is at least 1, and with an
 ///   ``EventPoolSharedBalancer`` at most 128; otherwise the program ends.
-/// - The call is made on a thread of Dispatch, which then also makes the additional threads. It is never
-///   made on a thread that dispatches or on a thread of the pool, so that a handler that does not return
-///   cannot delay it. If the central has a clock of its own, it is made where that clock calls: by the thread that moves a
-///   ``ManualClock``, or in a task.
+/// - The call is made on a thread of Dispatch, which then also makes the additional threads, and not on a thread that
+///   dispatches or on one of the pool, so that a handler that does not return cannot delay it. If the central has a
+///   clock of its own, it is made where that clock calls: by the thread that moves a ``ManualClock``, or in a task.
+///   ``EventPool/rescale()``, which a handler may call, makes it on its caller's thread.
 /// - Because of ``EventPool/rescale()`` several threads may call it at once.
 public protocol EventPoolScaling: Sendable {
   /// How often the pool asks while it is busy; nil for never. It is read once, when the pool is made.
@@ -43,7 +43,7 @@ extension EventPoolScaling {
 public struct EventPoolReading: Sendable, Equatable {
   /// ``EventPool/capacity``, as the initialiser, the owner or the scaler has set it last.
   public var capacity: Int
-  /// How many threads take events now.
+  /// How many threads the pool has, as ``EventPool/withThreads(_:)`` lists them.
   public var threads: Int
   /// How many of them are inside a handler.
   public var busyThreads: Int

@@ -209,8 +209,9 @@ open class EventThread: EventListenable, @unchecked Sendable {
   var isGivenUp: Bool { givenUp.load(ordering: .acquiring) }
 
   /// Ends the thread after it has handled the events that wait. It gets no events that are dispatched from
-  /// now on, not even those of its own callbacks. Listeners `on:` the thread that run elsewhere, on queues, on actors
-  /// and in tasks, end with it: only the form for tasks waits for them, since a thread that blocks may be where they run.
+  /// now on, not even those of its own callbacks. What waits in the mailbox that the threads of a pool share, it
+  /// leaves to the others. Listeners `on:` the thread that run elsewhere, on queues, on actors and in tasks, end with
+  /// it: only the form for tasks waits for them, since a thread that blocks may be where they run.
   ///
   /// - Parameter deadline: When to give up, on the central's clock (``EventCentral/now``): the events that still wait then are freed and counted, as by
   ///   ``cancel()``.
@@ -278,8 +279,9 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   // MARK: Listening
 
-  /// The listeners that are registered `on:` this thread. They get the same events as its callbacks: those
-  /// that are dispatched on its central and those that are sent to it alone. They end with the thread's
+  /// The listeners that are registered `on:` this thread. They get the events that are dispatched on its central and
+  /// those that are sent to it alone: the same as its callbacks, but for a thread of a pool, whose callbacks get their
+  /// share of the pool's events. They end with the thread's
   /// last reference, with ``cancel()``, with a drain, or as its pool retires it.
   ///
   /// **Threads**: any. It is made at its first use.
