@@ -159,9 +159,9 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// **Complexity**: O(listeners).
   public func end() {
     contexts.giveUp()
-    // The list first, for listeners on event threads, which go on; closing the contexts ends all others.
-    list.end()
+    // The contexts first: a place skips what waits once its handler has ended. The list is for those on event threads.
     contexts.close()
+    list.end()
   }
 
   /// Ends its listeners after they have handled the events that wait: those on its listener thread, on queues, on

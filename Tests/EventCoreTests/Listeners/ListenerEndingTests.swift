@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Dispatch
 import EventCore
 import EventCoreTestSupport
 import Testing
@@ -15,6 +16,19 @@ private struct HeldCall: Sendable {
     leave.pass()
     log.append("handled")
   }
+}
+
+/// Runs a closure when it is freed.
+private final class AtEnd: Sendable {
+  private let body: @Sendable () -> Void
+
+  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+  deinit { body() }
+}
+
+extension EventThreadStatistics {
+  fileprivate var total: UInt64 { delivered + skipped + cancelled }
 }
 
 @Suite("D10: listeners end, and what they did not get is counted")
@@ -44,6 +58,72 @@ struct ListenerEndingTests {
       #expect(waitUntil { listener.statistics == .init(delivered: 1, skipped: 0, cancelled: 9) })
       #expect(log.entries == [0])
       #expect(Ping().queue(on: central) == 0)
+    }
+  }
+
+  enum Ending: CaseIterable { case end, drain, endOfCentral, cancelOfPool }
+
+  @Test(
+    "D10: listeners of several places end together: what still waits in one is cancelled, not skipped",
+    arguments: cores, Ending.allCases)
+  func endTogether(core: EventCentral.Core, ending: Ending) async {
+    for _ in 0..<10 {
+      let central = EventCentral(core: core)
+      let pool = EventPool<EventThread>(capacity: 1, on: central)
+      let listener =
+        switch ending {
+        case .end, .drain: EventListener(on: central)
+        case .endOfCentral: central.listener
+        case .cancelOfPool: pool.listener
+        }
+      let (entered, leave, queue) = (Gate(), Gate(), DispatchQueue(label: "not served"))
+      Ping.addListener(
+        nil,
+        { ping in
+          guard ping.number == 0 else { return }
+          entered.open()
+          leave.pass()
+        }, executeOn: .listenerThread, on: listener)
+      queue.suspend()
+      // It is freed in the middle of the end, which stands still until the listener thread has done all that it can.
+      Pong.addListener(
+        nil,
+        { [middle = AtEnd {
+          leave.open()
+          #expect(waitUntil { listener.statistics.total >= 10 })
+        }] _ in _ = middle
+        }, executeOn: .dispatchQueue(queue), on: listener)
+      Pong().queue(on: central)
+      (0..<10).map { Ping(number: $0) }.queue(on: central)
+      await offThePool { entered.pass() }
+      switch ending {
+      case .end, .endOfCentral: await offThePool { listener.end() }
+      case .drain: #expect(await !listener.drain(until: .now()))
+      case .cancelOfPool: await offThePool { pool.cancel() }
+      }
+      #expect(await yieldUntil { listener.statistics.total == 11 })
+      #expect(listener.statistics.skipped == 0)
+      queue.resume()
+    }
+  }
+
+  @Test("D6: end() inside a handler lets no other begin, not for the same event either", arguments: cores)
+  func endInside(core: EventCentral.Core) async {
+    for place in ListenerPlace.shared where place != .mainQueue {
+      let central = EventCentral(core: core)
+      let listener = EventListener(on: central)
+      let (log, executeOn) = (Log<Int>(), place.executeOn)
+      for number in 0..<3 {
+        Ping.addListener(
+          nil,
+          { _ in
+            if number == 1 { listener.end() }
+            log.append(number)
+          }, executeOn: executeOn, on: listener)
+      }
+      (0..<5).map { Ping(number: $0) }.queue(on: central)
+      #expect(await yieldUntil { listener.statistics == .init(delivered: 1, skipped: 0, cancelled: 4) }, "\(place)")
+      #expect(log.entries == [0, 1], "\(place)")
     }
   }
 
