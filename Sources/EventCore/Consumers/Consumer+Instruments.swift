@@ -9,12 +9,18 @@ extension Consumer: Instrumented {
 
   func followInstruments() { registry.followInstruments() }
 
+  /// How many events wait in the mailbox.
   var waiting: Int { mailbox.depths().reduce(0, +) }
 
-  var reading: ReceiverReading {
+  var reading: ReceiverReading { reading(asyncCalls) }
+
+  /// The same at its end: calls that a drain lets begin are delivered from here on, since nobody reads it once more.
+  var lastReading: ReceiverReading { reading((waiting: 0, lost: asyncCalls.lost)) }
+
+  private func reading(_ calls: (waiting: UInt64, lost: UInt64)) -> ReceiverReading {
     // One count for both, or an event that is freed meanwhile would be accepted, and neither waiting nor cancelled.
     let kept = self.mailbox.counts()
-    let (counts, mailbox) = (statistics(kept.dropped), mailboxStatistics(kept))
+    let (counts, mailbox) = (statistics(kept.dropped, calls), mailboxStatistics(kept, calls))
     return ReceiverReading(
       accepted: mailbox.accepted, refused: mailbox.refused, dropped: mailbox.dropped, waiting: mailbox.waiting,
       highWaterMark: mailbox.highWaterMark, delivered: counts.delivered, skipped: counts.skipped,
@@ -23,32 +29,48 @@ extension Consumer: Instrumented {
 }
 
 extension Consumer {
-  var statistics: EventThreadStatistics { statistics(mailbox.counts().dropped) }
-
-  private func statistics(_ cancelled: UInt64) -> EventThreadStatistics {
+  var statistics: EventThreadStatistics {
     // First: then they are among those that were delivered.
-    let pending = pump?.driver.calls ?? (waiting: 0, dropped: 0)
+    let calls = asyncCalls
+    return statistics(mailbox.counts().dropped, calls)
+  }
+
+  private func statistics(_ cancelled: UInt64, _ asyncCalls: (waiting: UInt64, lost: UInt64)) -> EventThreadStatistics {
     // Those that are counted by type, and those that are not.
     let (counted, others) = (probe.total, HandledCounts(calls.counts.memory))
     let taken = counted.delivered + others[HandledCounts.delivered]
-    // What waits to begin does not begin any more once the consumer has ended. A call that is dropped at this moment may
-    // count twice.
-    let lost = min(taken, pending.dropped + (delivers ? 0 : pending.waiting))
     return EventThreadStatistics(
-      delivered: taken - lost,
+      delivered: taken - min(taken, asyncCalls.waiting + asyncCalls.lost),
       skipped: counted.skipped + others[HandledCounts.skipped] + mailbox.supersededCount,
-      cancelled: cancelled + lost)
+      cancelled: cancelled + min(taken, asyncCalls.lost))
   }
+
+  /// Of the events that its task has taken for calls: those that wait to begin, and those that never do. What waits
+  /// when the consumer was closed does not begin any more. A call that is dropped at this moment may count twice.
+  private var asyncCalls: (waiting: UInt64, lost: UInt64) {
+    guard let calls = pump?.driver.calls else { return (0, 0) }
+    return calls.waiting == 0 || delivers ? (calls.waiting, calls.dropped) : (0, calls.dropped + calls.waiting)
+  }
+
+  /// How many events wait in the mailbox, or for calls of its task.
+  var waitingWithCalls: Int { waiting + Int(asyncCalls.waiting) }
 
   /// Whether it has ended, and its statistics do not change any more.
   var isSettled: Bool { ended.isOpen && (pump?.driver.calls.waiting ?? 0) == 0 }
 
-  var mailboxStatistics: EventMailboxStatistics { mailboxStatistics(mailbox.counts()) }
+  var mailboxStatistics: EventMailboxStatistics {
+    let calls = asyncCalls
+    return mailboxStatistics(mailbox.counts(), calls)
+  }
 
-  private func mailboxStatistics(_ counts: (taken: UInt64, dropped: UInt64)) -> EventMailboxStatistics {
-    EventMailboxStatistics(
-      counts, superseded: mailbox.supersededCount, waiting: mailbox.depths().reduce(0, +),
-      mailbox.overflow)
+  private func mailboxStatistics(
+    _ counts: (taken: UInt64, dropped: UInt64), _ asyncCalls: (waiting: UInt64, lost: UInt64)
+  ) -> EventMailboxStatistics {
+    var statistics = EventMailboxStatistics(
+      counts, superseded: mailbox.supersededCount, waiting: waiting, mailbox.overflow)
+    // They were taken, and so are among the accepted.
+    statistics.waiting += Int(asyncCalls.waiting)
+    return statistics
   }
 
   /// How many events were taken: delivered or skipped. On the consumer's thread.

@@ -234,7 +234,7 @@ final class Consumer: @unchecked Sendable {
     for (receiver, handler) in calls.answer(andEnd: true) {
       receiver.drop(handler)
     }
-    basis.instruments.remove(probe) { reading }
+    basis.instruments.remove(probe) { lastReading }
     ended.open()
   }
 

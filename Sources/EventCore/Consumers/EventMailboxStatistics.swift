@@ -12,7 +12,8 @@ public struct EventMailboxStatistics: Sendable, Equatable, Codable {
   public var refused: UInt64
   /// Accepted events that the overflow policy of a bounded mailbox dropped.
   public var dropped: UInt64
-  /// Events that wait: how far the receiver lags behind.
+  /// Events that wait: how far the receiver lags behind. Those that an `async` listener has taken wait until their call
+  /// begins.
   public var waiting: Int
   /// The largest number of events that have waited in a bounded mailbox at one time; 0 in an unbounded one, which
   /// does not measure it. For several mailboxes: the largest of them.

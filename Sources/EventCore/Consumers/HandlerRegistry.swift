@@ -21,6 +21,8 @@ final class HandlerRegistry: @unchecked Sendable {
     var isClosed = false
     /// Whether it was closed to handle first what waits.
     var isDraining = false
+    /// Whether the consumer has taken all receivers, after its last event.
+    var isOver = false
     /// What the instruments of the central want.
     var isObserved = false
     var isWatching = false
@@ -47,6 +49,9 @@ final class HandlerRegistry: @unchecked Sendable {
 
   /// Whether it is open, and whether it was closed to handle first what waits; both at one moment.
   var phase: (isOpen: Bool, isDraining: Bool) { state.withLock { (!$0.isClosed, $0.isClosed && $0.isDraining) } }
+
+  /// Whether the consumer has handled its last event: then its handlers end.
+  var isOver: Bool { state.withLock { $0.isOver } }
 
   /// Registers a handler for events of one type, which gets the newest one first if the central keeps it. Nil if the
   /// consumer is closed.
@@ -137,6 +142,7 @@ final class HandlerRegistry: @unchecked Sendable {
   func takeAll() -> [Receiver] {
     let (all, ended) = state.withLock { state in
       let all = state.all
+      state.isOver = true
       for receiver in state.receivers.values { names.remove(receiver.subscription) }
       state.receivers.removeAll()
       return (all, all.compactMap { endConflated($0, &state) })

@@ -65,5 +65,5 @@ package final class ExecutionContext: @unchecked Sendable {
   package var isDraining: Bool { consumer.isDraining }
 
   /// How many events wait in the context, of all its users.
-  var waitingCount: Int { consumer.mailbox.depths().reduce(0, +) }
+  var waitingCount: Int { consumer.waitingWithCalls }
 }

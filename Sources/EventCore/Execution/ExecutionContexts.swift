@@ -291,7 +291,8 @@ package final class ExecutionContexts: @unchecked Sendable {
       return true
     }
     if isLast {
-      context.consumer.close(whenEmpty: false)
+      // One that has ended by a drain may still have calls of a task to begin.
+      if !context.consumer.registry.isOver { context.consumer.close(whenEmpty: false) }
       foldEnded()
     }
   }
