@@ -111,7 +111,8 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
 
   @usableFromInline
   var isActive: Bool {
-    !state.isEnded && requester?.isGone != true
+    // An actor that is gone calls nothing, though its place ends only when an event finds it so.
+    !state.isEnded && context.consumer.canRun && requester?.isGone != true
   }
 
   @usableFromInline

@@ -62,6 +62,31 @@ struct ActorListenerTests {
     #expect(Ping().queue(on: central) == 0)
   }
 
+  actor Shop {
+    func open(on central: EventCentral) -> [any EventListenerHandling] {
+      [
+        Ping.addListener(nil, { _ in }, on: central),
+        Pong.answer(executeOn: .requesterThread, on: central) { query in query.number },
+      ]
+    }
+  }
+
+  @Test("D9: a listener or an answerer ends with the actor on which it runs, not with a later event", arguments: cores)
+  func endOfTheActor(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    var shop: Shop? = Shop()
+    weak let gone = shop
+    let handles = await shop!.open(on: central)
+    #expect(handles.allSatisfy { $0.isActive })
+    shop = nil
+    #expect(await yieldUntil { gone == nil })
+    #expect(handles.allSatisfy { !$0.isActive })
+    // The first event frees the place.
+    Ping().queue(on: central)
+    await #expect(throws: EventWaitError.self) { try await central.request(Pong(), expecting: Int.self) }
+    #expect(await yieldUntil { Ping().queue(on: central) == 0 })
+  }
+
   enum Caller {
     @TaskLocal static var number = 0
   }
