@@ -51,8 +51,9 @@ extension EventCentral {
   /// - Parameter limit: How many events to handle at most.
   /// - Returns: How many were handled; those that all interests skipped are among them.
   ///
-  /// **Threads**: one at a time. Inside a handler of the central it traps; so it does on a central that is not
-  /// deterministic, whose threads run by themselves.
+  /// **Threads**: one at a time. Inside a handler that it runs itself it traps; inside one that a pump's own loop runs
+  /// it handles what is not the pump's. It also traps on a central that is not deterministic, whose threads run by
+  /// themselves.
   @discardableResult
   public func run(limit: Int = .max) -> Int {
     require(

@@ -17,7 +17,8 @@ public protocol EventListenerHandling: EventRegistration, Sendable {
   /// **Threads**: any. A momentary figure while events are dispatched or handled.
   var waitingEventCount: Int { get }
 
-  /// How many events the interest has skipped so far (``EventListenerInterest``).
+  /// How many events the interest has skipped so far (``EventListenerInterest``). An event in whose filter the listener
+  /// ends counts as well, whatever the filter returns: the listener does not get it.
   ///
   /// **Threads**: any. A momentary figure while events are handled.
   var skippedCount: UInt64 { get }

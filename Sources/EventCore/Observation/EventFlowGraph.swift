@@ -9,7 +9,7 @@
 ///
 /// An arrow leads from whoever dispatched, a receiver whose handler did it or "outside", to a type of events, and from
 /// there to each receiver whose handlers were called. What a task or a thread of your own dispatches comes from
-/// outside.
+/// outside. Of an `async` handler all events count that its task has taken (``EventStatistics/Handled``).
 public struct EventFlowGraph: Sendable, Equatable, Codable {
   /// Who has dispatched events of which type, and how many.
   public let dispatches: [EventStatistics.Dispatches]
@@ -40,8 +40,10 @@ public struct EventFlowGraph: Sendable, Equatable, Codable {
   /// A flowchart for Mermaid, which shows it in Markdown.
   public var mermaid: String {
     let nodes = Nodes(self)
-    // Labels are HTML, in which Mermaid writes entities with "#".
-    let entities: [Unicode.Scalar: String] = ["#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\"": "#quot;"]
+    // Labels are HTML, in which Mermaid writes entities with "#", or Markdown behind a backtick.
+    let entities: [Unicode.Scalar: String] = [
+      "#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\"": "#quot;", "`": "#96;",
+    ]
     let quoted = { (text: String) in "\"\(text.escaped(entities))\"" }
     return
       (["flowchart LR"]

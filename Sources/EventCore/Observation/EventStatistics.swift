@@ -32,6 +32,9 @@ public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvert
   /// What became of the events of one type at one receiver. An event counts once, however many handlers the receiver
   /// has for it, and once more for each handler that wants only the newest (``EventListenerInterest/latestOnly``,
   /// ``EventListenerInterest/latestPerKey``), which gets the events apart from the others.
+  ///
+  /// Of an `async` handler it counts what its task has taken, also if the call has not begun, or never does since the
+  /// listener has ended: ``Receiver/counts`` has such an event as waiting or cancelled.
   public struct Handled: Sendable, Equatable, Codable {
     /// The type, with its module.
     public var type: String
@@ -73,12 +76,12 @@ public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvert
     for receiver in receivers {
       let mailbox = receiver.mailbox
       lines.append([
-        receiver.name + (receiver.hasEnded ? " (ended)" : ""), "", "\(receiver.counts.delivered)",
+        receiver.name.escaped([:]) + (receiver.hasEnded ? " (ended)" : ""), "", "\(receiver.counts.delivered)",
         "\(receiver.counts.skipped)", "\(mailbox.dropped &+ mailbox.refused &+ receiver.counts.cancelled)",
         "\(mailbox.waiting)", mailbox.highWaterMark == 0 ? "" : "\(mailbox.highWaterMark)", "", "", "", "",
       ])
       for handled in receiver.types {
-        var line = ["", handled.type, "\(handled.delivered)", "\(handled.skipped)", "", "", ""]
+        var line = ["", handled.type.escaped([:]), "\(handled.delivered)", "\(handled.skipped)", "", "", ""]
         for histogram in [handled.waitingTime, handled.handlingTime] {
           for percentile in [50.0, 99] {
             line.append(histogram.count == 0 ? "" : histogram.value(atPercentile: percentile).brief)

@@ -71,7 +71,7 @@ private func mermaid(_ nodes: [TreeSnapshot.Node]) -> String {
   for (index, node) in nodes.enumerated() {
     let label = label(
       of: node, between: "<br/>",
-      ["#": "#35;", "\"": "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\n": "<br/>"])
+      ["#": "#35;", "\"": "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\n": "<br/>"])
     text += "  n\(index)[\"\(label)\"]\(node.isHere ? ":::here" : "")\n"
     if let parent = node.parent { text += "  n\(parent) --> n\(index)\n" }
   }

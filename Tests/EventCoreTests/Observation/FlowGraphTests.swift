@@ -101,6 +101,24 @@ struct FlowGraphTests {
     #expect(graph.graphviz.contains(#"label="Box<Int>"];"#))
   }
 
+  @Test("a name breaks neither the lines of the table nor those of the graph, nor is it taken for Markdown")
+  func controls() {
+    let name = "`a\nb\u{1B}[2J`"
+    let statistics = EventStatistics(
+      receivers: [
+        .init(
+          name: name, hasEnded: false,
+          mailbox: .init(accepted: 1, refused: 0, dropped: 0, waiting: 0, highWaterMark: 0),
+          counts: .init(delivered: 1, skipped: 0, cancelled: 0), types: [])
+      ], dispatches: [.init(type: "Box", source: name, count: 1)])
+    let lines = statistics.description.split(separator: "\n")
+    #expect(lines.count == 2)
+    #expect(lines.last?.hasPrefix("`ab[2J`") == true)
+    let graph = EventFlowGraph(statistics)
+    #expect(graph.mermaid.contains("  p0[\"#96;ab[2J#96;\"]\n"))
+    #expect(graph.graphviz.contains("label=\"`ab[2J`\"]"))
+  }
+
   @Test("so are those below an accent")
   func accentedSigns() {
     let graph = EventFlowGraph(
