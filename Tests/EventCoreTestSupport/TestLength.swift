@@ -12,8 +12,8 @@
 /// How much more the stress tests do: 1, or 50 with `EVENTCORE_LONG_TESTS=1`.
 public let stressFactor = getenv("EVENTCORE_LONG_TESTS") == nil ? 1 : 50
 
-/// Whether the tests take their short form, by `EVENTCORE_SHORT_TESTS=1`. It is for runs beside one in full: those of the
-/// sanitizers, which take many times as long for each step, and that of the build without the C core.
+/// Whether the tests take their short form, by `EVENTCORE_SHORT_TESTS=1`. It is for runs beside one in full: those of
+/// the sanitizers, which take many times as long for each step, and that of the build without the C core.
 public let areTestsShort = getenv("EVENTCORE_SHORT_TESTS") != nil
 
 /// Whether the tests run under a sanitizer, which has memory of its own, and keeps what was freed to find later uses:

@@ -95,8 +95,7 @@ final class ConsumerPump: @unchecked Sendable {
     return true
   }
 
-  /// A job that keeps the consumer until it has run: a source that goes before it has come lets go of the consumer, and
-  /// the handlers, which need not be `Sendable`, are freed where they are called.
+  /// A job that keeps the consumer, so that its handlers, which need not be `Sendable`, are freed where it runs.
   func makeJob() -> @Sendable () -> Void {
     { [consumer] in withExtendedLifetime(consumer) { _ = self.perform() } }
   }
