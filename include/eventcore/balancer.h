@@ -10,7 +10,8 @@
  * Each receiver gets its part of a chain in the order of the chain (D2). If a receiver closes meanwhile, its
  * part goes to another one, in order, before or behind that receiver's own part. A bounded mailbox that has accepted
  * some of its part, and closes while the post waits for a place (EVC_OVERFLOW_BLOCK), refuses the rest: that goes to no
- * other one. Once `evc_balancer_remove_all` was called, nothing goes to another one.
+ * other one. What a receiver refuses that was closed after `evc_balancer_remove_all` goes to no other one, until you add
+ * receivers again.
  *
  *     router ──► evc_balancer ──┬──► evc_mailbox 0
  *                 (snapshot of   ├──► evc_mailbox 1
@@ -181,8 +182,8 @@ EVC_API EVC_MUST_USE enum evc_status evc_balancer_remove(struct evc_balancer *ba
 
 /**
  * Removes all receivers at once. Call it before you close them: a post that began earlier may still reach the receiver
- * that was chosen for it, but if that is closed, the post refuses the event instead of taking it to another one, which
- * would handle it at the same time as what waits at the closed one.
+ * that was chosen for it, but if that was closed since, the post refuses the event instead of taking it to another one,
+ * which would handle it at the same time as what waits at the closed one. It holds until you add receivers again.
  *
  * Threads: any. Progress: blocking, as `evc_balancer_remove`, without the allocator.
  */

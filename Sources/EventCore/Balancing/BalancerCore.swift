@@ -26,12 +26,12 @@ protocol BalancerCore: AnyObject, Sendable {
 /// A pool's balancer as the cores ask it, with what they need to know about one event type.
 final class PoolChooser: @unchecked Sendable {
   // Constant. `drop` captures nothing but the type.
-  private let balancer: any EventPoolBalancing
+  let balancer: any EventPoolBalancing
   private let key: UInt
   /// Ends a payload; nil for types without references.
   let drop: ((UnsafeMutableRawPointer) -> Void)?
   /// The counter of a round-robin balancer, which the core counts up instead of asking it; nil for all other
-  /// balancers. Valid as long as this object.
+  /// balancers. Valid as long as the balancer.
   var turn: UnsafeMutablePointer<Atomic<UInt32>>? { balancer.needs?.turn }
 
   /// That of the routers; nil for the system's.

@@ -10,12 +10,12 @@ import Synchronization
 ///
 ///     thread of the pool                     ticker
 ///     W1 promise, or `since`   seq_cst       T1 isAwake = false     seq_cst
-///        or end of the thread
 ///     W2 load isAwake          seq_cst       T2 look at all loads   seq_cst
 ///     W3 if false: exchange true, schedule   T3 if one is busy: as W3
 ///
 /// In the single total order of these operations, either W2 follows T1 and wakes the ticker, or T2 follows
-/// W1 and sees the work.
+/// W1 and sees the work. A thread that has ended leaves the pool under its mutex, which T2 takes, too, and then goes
+/// to W3: either T2 misses the thread, or the exchange follows T1 and wakes the ticker.
 final class PoolTicker: @unchecked Sendable {
   // `watch` writes `pool` once, before the pool has a thread; everything else is atomic or constant.
 

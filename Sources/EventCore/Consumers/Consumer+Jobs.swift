@@ -40,7 +40,8 @@ extension Consumer {
   /// The same for a run of a guest.
   func post(guest: ConsumerPump) -> Bool { post(.guest(guest.makeJob())) }
 
-  private func post(_ job: ConsumerJob) -> Bool {
+  // Consumed, so that the poster has no reference to a guest that may end meanwhile.
+  private func post(_ job: consuming ConsumerJob) -> Bool {
     acceptJobs()
     return dispatch(job, lane: Lane(.queue, .normal), through: direct) != 0
   }

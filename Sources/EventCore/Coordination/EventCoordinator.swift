@@ -23,7 +23,7 @@ open class EventCoordinator: EventResponder {
   /// The coordinators below, in the order in which they were added.
   public internal(set) final var childCoordinators: [EventCoordinator] = []
   private(set) final var state = State.made
-  /// Whether it intercepts: until the end of `stop()`, and again from `start()` on; not while it is stopped once more.
+  /// Whether it intercepts: until the end of `stop()`, and again from `start()` on. A second `stop()` does not change it.
   private final var intercepts = true
   private final var interceptors: [EventInterceptionHandle] = []
   /// Counts the changes of parents, in all trees, so that `stopDescendants` notices that a tree has

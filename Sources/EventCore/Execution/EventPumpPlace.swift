@@ -45,6 +45,6 @@ extension EventPumpPlace: SerialExecutor, TaskExecutor {
   /// Traps unless ``isIsolatingCurrentContext()``, for `assumeIsolated`.
   public func checkIsolated() { consumer.checkIsolated() }
 
-  /// Whether the caller is inside a run of the pump, or in a job that runs on its queue after its end.
+  /// Whether the caller is inside a run of the pump, or in a job of an actor that comes after the pump's end.
   public func isIsolatingCurrentContext() -> Bool? { consumer.isIsolatingCurrentContext() }
 }

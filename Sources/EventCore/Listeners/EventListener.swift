@@ -159,7 +159,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// **Complexity**: O(listeners).
   public func end() {
     contexts.giveUp()
-    // The contexts first: a place skips what waits once its handler has ended. The list is for those on event threads.
+    // The contexts first: what waits there is cancelled, and not skipped. The list is for those on event threads.
     contexts.close()
     list.end()
   }

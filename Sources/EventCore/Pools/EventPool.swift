@@ -217,7 +217,9 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     core.close(whenEmpty: true)
     let (listenersDrained, othersDrained) = (ownListener.closeWhenEmpty(), core.closeListeners())
     guard await central.waited(for: core.ended, until: deadline.limit), await listenersDrained(deadline.limit),
-      await othersDrained(deadline.limit)
+      await othersDrained(deadline.limit),
+      // Also those of a thread that was being made.
+      await core.closeListeners()(deadline.limit)
     else {
       cancel()
       return false
@@ -253,10 +255,11 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   private func refuseOnOwnThread(_ name: StaticString, instead: StaticString) {
     let slots = core.slots
     require(
-      !core.isMakingHere && !(slots.active + slots.retiring).contains { $0.thread.consumer.waitsForCaller },
+      !core.waitsForCaller && !(slots.active + slots.retiring).contains { $0.thread.consumer.waitsForCaller },
       """
-      \(name) waits for the end of a pool's threads, and was called on one of them, as one of their listeners was \
-      freed, or in the closure that makes them, where it would wait for itself: call \(instead).
+      \(name) waits for the end of a pool's threads, and was called on one of them, in the closure that makes them, or \
+      as one of their listeners, or an event that the pool's end left, was freed, where it would wait for itself: call \
+      \(instead).
       """)
   }
 }

@@ -3,7 +3,11 @@
 
 /// What a pool tells its scaler and its ticker.
 extension PoolCore {
-  var reading: EventPoolReading {
+  var reading: EventPoolReading { reading(numbers) }
+
+  private func reading(
+    _ numbers: (capacity: Int, active: [Slot], retiring: [Slot], handled: UInt64, missesThread: Bool)
+  ) -> EventPoolReading {
     let (capacity, slots, retiring, past, _) = numbers
     let busy = slots.count { $0.member.load.runningSince != nil }
     let waiting =
@@ -21,16 +25,17 @@ extension PoolCore {
 
   /// Whether the scaler need not be asked until a thread begins to handle an event, or ends.
   var isAtRest: Bool {
-    let reading = reading
+    let numbers = numbers
+    let reading = reading(numbers)
     return reading.waiting == 0 && reading.busyThreads == 0
-      && reading.threads <= scaler.restingCapacity && (reading.threads >= reading.capacity || numbers.isEnded)
+      && reading.threads <= scaler.restingCapacity && !numbers.missesThread
   }
 }
 
 extension PoolCore.Slot {
   /// How many events wait for the thread alone. O(1) in a balanced pool.
   var waiting: Int {
-    // What it has freed is pending for good.
+    // Its load still counts the events that were freed at its end.
     guard !thread.consumer.ended.isOpen else { return 0 }
     let load = member.load
     return max(0, load.pending - (load.runningSince == nil ? 0 : 1))

@@ -14,7 +14,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   struct Slot {
     let thread: EventThread
     let member: PoolMember
-    /// Whether it took part when the pool was drained. Unless it is given up, it leaves no event to a shared mailbox.
+    /// Whether it took part when the pool was drained. Unless it is given up, or drained by itself, it leaves no event
+    /// in a shared mailbox.
     var staysToTheEnd = false
   }
 
@@ -28,6 +29,11 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     var mustSweep = false
     /// The number of the thread that is making one; nil if none is.
     var maker: UInt?
+    /// That of the thread that frees what is left at the end of the pool.
+    var ender: UInt?
+    /// How many threads had ended when they had been made, at the last adjustment. They are not missed before the next
+    /// one, since others might end, too.
+    var stillborn = 0
     var isEnded = false
     var isCancelled = false
     /// Whether a worker stayed until the shared mailbox was empty and closed.
@@ -38,6 +44,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
 
     /// Whether the pool has ended, with all threads that it has and will ever have.
     var isOver: Bool { isEnded && slots.isEmpty && retiring.isEmpty && maker == nil }
+    /// Whether an adjustment would make one.
+    var missesThread: Bool { !isEnded && slots.count + stillborn < capacity }
   }
 
   let central: EventCentral
@@ -212,6 +220,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
         return .retire(slot)
       }
       state.isAdjusting = false
+      state.stillborn = ended.count
       return nil
     }
   }
@@ -272,9 +281,9 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
       state.retiring.removeAll { $0.member === member }
       state.past.add(member, slot.thread.consumer, isCounted: shared == nil)
       state.hasLost = state.hasLost || !slot.thread.hasHandledAll
-      state.isEmptied = state.isEmptied || slot.staysToTheEnd && !slot.thread.isGivenUp && !state.isCancelled
+      state.isEmptied = state.isEmptied || slot.staysToTheEnd && !slot.thread.leavesShared && !state.isCancelled
       listeners.add(slot.thread)
-      return (slot, state.isOver, hasMadeRoom, !state.isEnded && state.slots.count < state.capacity)
+      return (slot, state.isOver, hasMadeRoom, state.missesThread)
     }
     defer { withExtendedLifetime(slot) {} }
     if isLast { end() }
@@ -288,8 +297,10 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
 
   /// Lets those go on who wait for the end.
   private func end() {
-    // Events may be left if all threads were cancelled, or retired, before the pool ended.
+    state.withLock { $0.ender = currentThreadNumber() }
+    // Events may be left if all threads were cancelled, or retired, before the pool ended. Their `deinit` is user code.
     shared?.dropAll()
+    state.withLock { $0.ender = nil }
     ended.open()
   }
 
@@ -348,8 +359,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   /// The threads that take events, by index, and those that are being retired.
   var slots: (active: [Slot], retiring: [Slot]) { state.withLock { ($0.slots, $0.retiring) } }
 
-  /// Whether the calling thread is making one.
-  var isMakingHere: Bool { state.withLock { $0.maker } == currentThreadNumber() }
+  /// Whether the end of the pool waits for the calling thread, which is making a thread of it, or frees what is left.
+  var waitsForCaller: Bool { state.withLock { [$0.maker, $0.ender] }.contains(currentThreadNumber()) }
 
   /// Whether events were freed that waited for a thread, for listeners on it, or for workers none of which stayed. What
   /// is freed behind a worker that stayed was being dispatched at the end: see `EventThread.hasHandledAll`.
@@ -379,7 +390,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   }
 
   /// For `reading`, as of one moment.
-  var numbers: (capacity: Int, active: [Slot], retiring: [Slot], handled: UInt64, isEnded: Bool) {
-    state.withLock { ($0.capacity, $0.slots, $0.retiring, $0.past.handled, $0.isEnded) }
+  var numbers: (capacity: Int, active: [Slot], retiring: [Slot], handled: UInt64, missesThread: Bool) {
+    state.withLock { ($0.capacity, $0.slots, $0.retiring, $0.past.handled, $0.missesThread) }
   }
 }

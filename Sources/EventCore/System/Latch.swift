@@ -158,3 +158,8 @@ final class Latch: @unchecked Sendable {
     continuation?.resume(returning: isOpen)
   }
 }
+
+extension DispatchTime {
+  /// The deadline of a latch; nil for `.distantFuture`.
+  var limit: UInt64? { self == .distantFuture ? nil : uptimeNanoseconds }
+}

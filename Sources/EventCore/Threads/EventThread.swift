@@ -33,9 +33,10 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// For the module EventDrivenSwift: the observers of the thread, made with the first of them.
   package let attachment = LazyReference<AnyObject>()
   let ownListener = OwnedListener()
-  /// Whether the thread was ended without handling the events that wait. Written releasing, before the
-  /// mailbox is closed, and read acquiring.
+  /// Whether the thread was ended without handling the events that wait, and whether it was drained. Written releasing,
+  /// before the mailbox is closed, and read acquiring.
   private let givenUp = Atomic<Bool>(false)
+  private let drained = Atomic<Bool>(false)
 
   /// Starts the thread on the shared central and calls ``registerEventListeners()``.
   ///
@@ -187,6 +188,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// - Returns: As `OwnedListener.closeWhenEmpty`.
   @discardableResult
   func beginDrain() -> nonisolated(nonsending) (_ deadline: UInt64?) async -> Bool {
+    drained.store(true, ordering: .releasing)
     consumer.close(whenEmpty: true)
     return ownListener.closeWhenEmpty()
   }
@@ -208,6 +210,9 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   var isGivenUp: Bool { givenUp.load(ordering: .acquiring) }
 
+  /// Whether it was cancelled or drained by itself, and so leaves what waits in a mailbox that it shares to others.
+  var leavesShared: Bool { isGivenUp || drained.load(ordering: .acquiring) }
+
   /// Ends the thread after it has handled the events that wait. It gets no events that are dispatched from
   /// now on, not even those of its own callbacks. What waits in the mailbox that the threads of a pool share, it
   /// leaves to the others. Listeners `on:` the thread that run elsewhere, on queues, on actors and in tasks, end with
@@ -215,9 +220,8 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// - Parameter deadline: When to give up, on the central's clock (``EventCentral/now``): the events that still wait then are freed and counted, as by
   ///   ``cancel()``.
-  /// - Returns: True if everything that was dispatched before was handled in time; false if something waited for
-  ///   listeners elsewhere, which is freed. An event that another
-  ///   thread is dispatching at this moment may be handled, refused, or freed and counted.
+  /// - Returns: True if everything that was dispatched before was handled in time; false if something waited for listeners
+  ///   elsewhere, which is freed. What another thread dispatches meanwhile may be handled, refused, or freed and counted.
   ///
   /// **Threads**: any but the thread itself, where it would wait for itself, and traps; likewise in
   /// ``registerEventListeners()``, and in the `deinit` of what is freed with a listener of another central that was
@@ -281,18 +285,13 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   /// The listeners that are registered `on:` this thread. They get the events that are dispatched on its central and
   /// those that are sent to it alone: the same as its callbacks, but for a thread of a pool, whose callbacks get their
-  /// share of the pool's events. They end with the thread's
-  /// last reference, with ``cancel()``, with a drain, or as its pool retires it.
+  /// share of the pool's events. They end with the thread's last reference, with ``cancel()``, with a drain, or as its
+  /// pool retires it.
   ///
   /// **Threads**: any. It is made at its first use.
   public var listener: EventListener {
     ownListener.value(or: { EventListener(on: central, direct: direct, of: consumer) })
   }
-}
-
-extension DispatchTime {
-  /// The deadline in nanoseconds; nil for `.distantFuture`.
-  var limit: UInt64? { self == .distantFuture ? nil : uptimeNanoseconds }
 }
 
 extension EventThread: ActiveByItself {}

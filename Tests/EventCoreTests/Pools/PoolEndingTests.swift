@@ -327,6 +327,21 @@ struct PoolEndingTests {
     #expect(lifetime.waitUntilNone())
   }
 
+  @Test("D9: the clock of a central ends with its pools, also if a thread remembers the way to them", arguments: balances)
+  func clockEnds(_ kind: (EventCentral.Core, Balance)) {
+    weak var clock: ManualClock?
+    do {
+      let manual = ManualClock()
+      clock = manual
+      let central = EventCentral(core: kind.0, clock: manual)
+      let log = Log<Handled>()
+      let pool = EventPool(capacity: 2, balancer: kind.1.make(), on: central) { JobThread($0, log) }
+      for key in 0..<20 { Job(key: key).queue(on: central) }
+      #expect(pool.drain())
+    }
+    #expect(waitUntil { clock == nil })
+  }
+
   /// The thread that is chosen for the third event has closed, and the other one has not yet: as `PoolCore.close` does
   /// one after the other.
   @Test(

@@ -89,6 +89,45 @@ struct PoolLastThreadTests {
     }
   }
 
+  //     worker              thread drain        pool drain
+  //     in a handler
+  //                                             begins
+  //                         begins
+  //     ends, and leaves what waits to others: nobody
+  //                                             frees it, and says so
+  @Test(
+    "a drain does not say that all was handled if its only worker was drained by itself meanwhile", arguments: cores)
+  func drainedBesideItsPool(core: EventCentral.Core) async {
+    await offThePool {
+      let jobs = JobPool(core, 1, EventPoolSharedBalancer())
+      let thread = jobs.pool.withThreads { $0[0] }
+      let held = jobs.holdAll()
+      var accepted = UInt64((1...10).map { Job(number: $0) }.queue(on: jobs.central))
+      let (result, drained, threadDrained) = (Guarded(true), Gate(), Gate())
+      Waiting.blocking.drain(jobs.pool) { isComplete in
+        result.withLock { $0 = isComplete }
+        drained.open()
+      }
+      // Until the pool takes nothing more.
+      #expect(waitUntil {
+        let isAccepted = Job(number: 11).queue(on: jobs.central) == 1
+        if isAccepted { accepted += 1 }
+        return !isAccepted
+      })
+      runThread {
+        thread.drain()
+        threadDrained.open()
+      }
+      #expect(waitUntil { !thread.queueEvent(Job()) })
+      held[0].letGo()
+      threadDrained.pass()
+      drained.pass()
+      let cancelled = jobs.pool.statistics.cancelled
+      #expect(cancelled > 0 && cancelled + UInt64(jobs.log.entries.filter { $0.number > 0 }.count) == accepted)
+      #expect(!result.withLock { $0 })
+    }
+  }
+
   @Test(
     "a join waits for the end of the pool, whatever threads it has meanwhile",
     arguments: balances, Waiting.allCases)

@@ -60,6 +60,34 @@ struct PoolRestTests {
     jobs.pool.cancel()
   }
 
+  @Test("threads that have ended when they are made are not made again and again", arguments: cores)
+  func stillborn(core: EventCentral.Core) {
+    let clock = ManualClock()
+    let central = EventCentral(deterministic: 1, core: core, clock: clock)
+    let (made, log) = (Log<Int>(), Log<Handled>())
+    let pool = EventPool<JobThread>(capacity: 2, scaler: Steady(), on: central) { index in
+      let thread = JobThread(index, log)
+      if !made.entries.isEmpty { thread.cancel() }
+      made.append(index)
+      return thread
+    }
+    // A second for a scaler that is asked each millisecond.
+    for _ in 0..<1_000 {
+      clock.advance(by: .milliseconds(1))
+      central.run()
+    }
+    #expect(made.entries == [0, 1])
+    // Who cancels another one has it replaced.
+    pool.withThreads { $0[0].cancel() }
+    for _ in 0..<1_000 {
+      clock.advance(by: .milliseconds(1))
+      central.run()
+    }
+    #expect(made.entries.count == 4)
+    pool.cancel()
+    pool.join()
+  }
+
   @Test(
     "D10: what waits in a shared pool without a thread is freed and counted at its end",
     arguments: cores, [true, false])

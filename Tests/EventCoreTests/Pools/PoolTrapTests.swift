@@ -39,7 +39,36 @@ struct PoolTrapTests {
       pools.append(pool)
       pool.capacity = 2
     }
-    expectMessage(result, "or in the closure that makes them, where it would wait for itself: call cancel()")
+    expectMessage(result, "in the closure that makes them, or as one of their listeners")
+  }
+
+  @Test("join as an event that the end of the pool left is freed")
+  func joiningWhileFreeing() async {
+    final class Joining: Sendable {
+      let pool: EventPool<JobThread>
+      init(_ pool: EventPool<JobThread>) { self.pool = pool }
+      deinit { pool.join() }
+    }
+    struct Last: Eventable { let payload: Joining }
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let log = Log<Handled>()
+      let central = EventCentral()
+      let pool = EventPool<JobThread>(capacity: 1, balancer: .shared, on: central) { index in
+        let thread = JobThread(index, log)
+        thread.addEventCallback { (_: Last) in }
+        return thread
+      }
+      let entered = Gate()
+      let leave = Gate()
+      Job(entered: entered, leave: leave).queue(on: central)
+      entered.pass()
+      Last(payload: Joining(pool)).queue(on: central)
+      pool.withThreads { $0[0].cancel() }
+      leave.open()
+      pool.cancel()
+      pool.join()
+    }
+    expectMessage(result, "or an event that the pool's end left, was freed, where it would wait for itself")
   }
 
   @Test("a closure that makes a thread for the main thread")

@@ -10,19 +10,19 @@
     private let balancer: OpaquePointer
     private let chooser: PoolChooser
 
-    /// What the core keeps until it frees the balancer, for which it waits until no thread remembers the way there:
-    /// nothing of the user's (D9).
+    /// What the core keeps until it frees its balancer, which may be long after this object has gone: threads that
+    /// remember the balancer as a receiver keep it. Nothing of this is the user's (D9).
     private final class Kept {
       // Not retained. The core uses it, its balancer and its clock only while it holds a receiver: that keeps its
       // `Receiver`, that its `PoolMember`, that the `PoolRoutes`, and they the balancer, which has the chooser.
       unowned(unsafe) let chooser: PoolChooser
-      /// Of a round robin, whose counter the core may use to the end.
-      let counting: PoolChooser?
+      /// A round robin, whose counter the core may use to the end.
+      let counting: (any EventPoolBalancing)?
       let drop: ((UnsafeMutableRawPointer) -> Void)?
 
       init(_ chooser: PoolChooser) {
         self.chooser = chooser
-        counting = chooser.turn == nil ? nil : chooser
+        counting = chooser.turn == nil ? nil : chooser.balancer
         drop = chooser.drop
       }
     }
