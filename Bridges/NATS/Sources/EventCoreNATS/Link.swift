@@ -81,7 +81,7 @@ final class Link: @unchecked Sendable {
         (natsOptions_SetCustomReconnectDelay(
           clientOptions,
           { connection, attempts, link in
-            Link.of(link).reportFailure(to: connection)
+            Link.of(link).reportFailure(to: connection, isFirst: attempts == 1)
             return Link.of(link).delay(after: Int(attempts))
           }, opaque), "back off"),
         (natsOptions_SetDisconnectedCB(
@@ -162,7 +162,6 @@ final class Link: @unchecked Sendable {
     let (before, isClosing, early) = condition.withLock {
       defer {
         if phase != .closed { phase = next }
-        if next == .connected { lastFailure = NATS_OK }
         self.early = []
       }
       condition.broadcast()
@@ -215,9 +214,11 @@ final class Link: @unchecked Sendable {
 
   /// Tells why there is no connection, or none again, although somebody takes it; once for each cause. On the client's
   /// thread that has failed.
-  private func reportFailure(to connection: OpaquePointer?) {
+  private func reportFailure(to connection: OpaquePointer?, isFirst: Bool) {
     var text: UnsafePointer<CChar>?
     let status = natsConnection_GetLastError(connection, &text)
+    // The client counts from one in each outage.
+    if isFirst { condition.withLock { lastFailure = NATS_OK } }
     // After a refusal it asks a second time, and then ends.
     guard ![NATS_OK, NATS_NO_SERVER, NATS_CONNECTION_AUTH_FAILED].contains(status) else { return }
     let isKnown = condition.withLock {
@@ -372,6 +373,9 @@ final class Link: @unchecked Sendable {
 
   /// Whether this side has begun to end the connection, or it has ended.
   var endsOrHasEnded: Bool { condition.withLock { limit != nil || phase == .closed } }
+
+  /// Whether nothing is sent any more: the time of a drain is over, or the connection has ended.
+  var isOver: Bool { condition.withLock { limit.map { $0 <= Date() } == true || phase == .closed } }
 
   /// Whether this side has ended the connection.
   var hasEnded: Bool { condition.withLock { isClosing } }

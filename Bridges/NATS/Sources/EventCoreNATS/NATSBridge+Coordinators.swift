@@ -251,7 +251,9 @@ private final class Departure: Sendable {
       hasLeftOutbox.load(ordering: .relaxed)
       ? "The event could not be sent: its coding threw an error, or it is longer than the server takes."
       : "The event could not be sent: the outbox of the bridge is full. Raise its Options.outbox, or emit less."
-    requests.finish(number, .failure(link.endsOrHasEnded ? .closed : NATSBridgeError(.other, why)))
+    // A drain still sends what has left the outbox, until its time is over: what fails then fails for its own cause.
+    let isClosed = hasLeftOutbox.load(ordering: .relaxed) ? link.isOver : link.endsOrHasEnded
+    requests.finish(number, .failure(isClosed ? .closed : NATSBridgeError(.other, why)))
   }
 }
 
@@ -275,7 +277,8 @@ private struct ForwardEntry: Sendable {
           reply?.give(answer)
           place.tell(event, answer)
         }
-        guard !passed.contains(parent) else { return done(.success(.unhandled)) }
+        // By bytes, as the server tells subjects apart.
+        guard !passed.contains(where: { $0.utf8.elementsEqual(parent.utf8) }) else { return done(.success(.unhandled)) }
         guard
           let number = requests.begin({ reply in done(Result { try EventEmission(reply: reply.get()) }) })
         else { return }

@@ -269,7 +269,8 @@ private func checkSubject(
   of known: UnsafeMutablePointer<jsConsumerConfig>?, is subject: String, _ name: String
 ) throws(NATSBridgeError) {
   // None is every subject of the stream, as other tools make it.
-  guard let filter = known?.pointee.FilterSubject.map({ String(cString: $0) }), !filter.isEmpty, filter != subject
+  guard let filter = known?.pointee.FilterSubject.map({ String(cString: $0) }), !filter.isEmpty,
+    !filter.utf8.elementsEqual(subject.utf8)
   else { return }
   throw NATSBridgeError(
     .other,

@@ -59,9 +59,11 @@ public struct NATSServer: Sendable {
     url.lastIndex(of: "@").map { String(url[$0...].dropFirst()) } ?? url
   }
 
-  /// What stands before `://`, in small letters; nil if there is none.
+  /// What stands before `://`, in small letters; nil if there is none. By bytes, as the client looks for it.
   private static func scheme(of url: String) -> String? {
-    url.range(of: "://").map { url[..<$0.lowerBound].drop(while: \.isWhitespace).lowercased() }
+    let bytes = Array(url.utf8)
+    guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: "://".utf8) }) else { return nil }
+    return String(decoding: bytes[..<end], as: UTF8.self).drop(while: \.isWhitespace).lowercased()
   }
 
   /// The servers of a cluster. The client connects to any one of them, and to another one when that fails.
@@ -132,6 +134,11 @@ public struct NATSServer: Sendable {
     for url in urls {
       guard !url.allSatisfy(\.isWhitespace) else {
         throw NATSBridgeError(.other, "Each server of a bridge has a URL, and one of (\(places)) is empty: \(example)")
+      }
+      // It would end the text for the client.
+      guard !url.utf8.contains(0) else {
+        throw NATSBridgeError(
+          .other, "The URL of a server has no zero, and one of the \(urls.count) has one: \(example)")
       }
       guard let scheme = Self.scheme(of: url), !["nats", "tls"].contains(scheme) else { continue }
       throw NATSBridgeError(

@@ -26,8 +26,8 @@ public struct NATSStatus: Eventable {
     case slowConsumer(subject: String, dropped: Int)
     /// Anything else that the client reports: what the server does not permit, with its subject; why there is no
     /// connection, or none again, although something is at the address, once for each cause in a row; before
-    /// ``closed``, why the server turned the client away. When the connection broke, the client says nothing of the
-    /// server that it had, if it knows of several, or the bridge has ``NATSBridge/Options/waitsForServer``.
+    /// ``closed``, why the server turned the client away. After a break it does not say what keeps the bridge from the
+    /// server that it had, if the client knows of several servers, or with ``NATSBridge/Options/waitsForServer``.
     case fault(String)
   }
 

@@ -41,6 +41,40 @@ import Testing
     #expect(try await pending(server) == 0)
   }
 
+  /// Whose coding waits for a gate, and throws.
+  enum Unwritable: CoordinateEvents, RemoteEvent {
+    static let subject = "tests.unwritable"
+    static let (begun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    struct Failure: Error {}
+    case one
+    init(from decoder: any Decoder) throws { throw Failure() }
+    func encode(to encoder: any Encoder) throws {
+      Self.begun.signal()
+      Self.mayEnd.wait()
+      throw Failure()
+    }
+  }
+
+  @Test("what cannot be written while a drain has time left is told with its own cause, and not as closed")
+  func toldWithItsCause() async throws {
+    let server = try ServerProcess()
+    let hall = try await Machine(server)
+    try await hall.forward(to: "plant", carrying: [Unwritable.self])
+    await hall.emit(Unwritable.one)
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        Unwritable.begun.wait()
+        continuation.resume()
+      }
+    }
+    async let isDrained = hall.bridge.drain(within: .seconds(60))
+    #expect(await eventually { hall.bridge.link.endsOrHasEnded })
+    Unwritable.mayEnd.signal()
+    #expect(await hall.log.entries(atLeast: 1) == ["one other"])
+    _ = await isDrained
+    withExtendedLifetime(server) {}
+  }
+
   @Test("what has not left for a parent when the drain gives up is told as closed")
   func toldAsClosed() async throws {
     let server = try ServerProcess()

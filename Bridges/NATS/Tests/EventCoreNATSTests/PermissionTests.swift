@@ -14,6 +14,8 @@ import Testing
     typealias User = (name: String, publish: [String], subscribe: [String])
     let server: ServerProcess
     let faults = Log<String>()
+    /// One for each bridge that has ended, after all that it had to tell.
+    let ended = Log<Void>()
 
     init(_ users: [User]) throws {
       func subjects(_ all: [String]) -> String { all.isEmpty ? #"{ deny: ">" }"# : "\(all)" }
@@ -32,7 +34,14 @@ import Testing
     func world() -> EventCentral {
       let world = EventCentral()
       NATSStatus.addListener(
-        nil, { [faults] status in if case .fault(let text) = status.change { faults.append(text) } },
+        nil,
+        { [faults, ended] status in
+          switch status.change {
+          case .fault(let text): faults.append(text)
+          case .closed: ended.append(())
+          default: break
+          }
+        },
         executeOn: .listenerThread, on: world)
       return world
     }
@@ -62,6 +71,7 @@ import Testing
     here.raise(event: Alarm(level: 2))
     #expect(await log.entries(atLeast: 2) == [1, 2])
     for bridge in [sender, receiver, trees.0, trees.1] { #expect(await bridge.drain()) }
+    #expect(await guarded.ended.entries(atLeast: 4).count == 4)
     #expect(guarded.faults.entries == [])
   }
 
@@ -85,6 +95,7 @@ import Testing
     await child.emit(Incident.smoke(1))
     #expect(await child.log.entries(atLeast: 1) == ["smoke(1) handled"])
     for bridge in [asking, answering, child.bridge, parent.bridge] { #expect(await bridge.drain()) }
+    #expect(await guarded.ended.entries(atLeast: 4).count == 4)
     #expect(guarded.faults.entries == [])
   }
 
@@ -105,6 +116,7 @@ import Testing
     Order(number: 1).queue(on: sender.central)
     #expect(await log.entries(atLeast: 1) == [1])
     for bridge in [maker, sender, receiver] { #expect(await bridge.drain()) }
+    #expect(await guarded.ended.entries(atLeast: 3).count == 3)
     #expect(guarded.faults.entries == [])
     // Under a name that this user may not hear nothing comes, and the fault says which.
     let deaf = try await guarded.bridge(as: "receiver")
