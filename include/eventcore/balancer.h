@@ -10,8 +10,8 @@
  * Each receiver gets its part of a chain in the order of the chain (D2). If a receiver closes meanwhile, its
  * part goes to another one, in order, before or behind that receiver's own part. A bounded mailbox that has accepted
  * some of its part, and closes while the post waits for a place (EVC_OVERFLOW_BLOCK), refuses the rest: that goes to no
- * other one. What a receiver refuses that was closed after `evc_balancer_remove_all` goes to no other one, until you add
- * receivers again.
+ * other one. After `evc_balancer_remove_all`, what a receiver refuses because it was closed since goes to no other one,
+ * until you add receivers again.
  *
  *     router ──► evc_balancer ──┬──► evc_mailbox 0
  *                 (snapshot of   ├──► evc_mailbox 1
@@ -185,7 +185,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_balancer_remove(struct evc_balancer *ba
  * that was chosen for it, but if that was closed since, the post refuses the event instead of taking it to another one,
  * which would handle it at the same time as what waits at the closed one. It holds until you add receivers again.
  *
- * Threads: any. Progress: blocking, as `evc_balancer_remove`, without the allocator.
+ * Threads: any. Progress: blocking: it takes the mutex, as `evc_balancer_remove`, but allocates nothing.
  */
 EVC_API void evc_balancer_remove_all(struct evc_balancer *balancer);
 

@@ -42,7 +42,7 @@ extension EventPumpPlace: SerialExecutor, TaskExecutor {
   /// **Threads**: any. **Ownership**: the actor keeps the place, and the loop the pump.
   public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: consumer) }
 
-  /// Traps unless ``isIsolatingCurrentContext()``, for `assumeIsolated`.
+  /// Traps unless ``isIsolatingCurrentContext()`` is true, for `assumeIsolated`.
   public func checkIsolated() { consumer.checkIsolated() }
 
   /// Whether the caller is inside a run of the pump, or in a job of an actor that comes after the pump's end.

@@ -39,8 +39,9 @@ extension Eventable {
   /// **Threads**: the main thread, an actor, or a handler on an event thread or a listener thread. In a
   /// task that is on no actor, on a dispatch queue, and on any other thread it traps: pass `executeOn:`
   /// there. A function that is not isolated does not know its caller's actor
-  /// (``ExecuteEventOn/requesterThread``). What the callback captured is freed where the listener is
-  /// removed, or where its source ends, or in the place in which it is called; that of an `EventPump` by its loop.
+  /// (``ExecuteEventOn/requesterThread``). What the callback captured is freed by whoever
+  /// removes the listener or ends its source, or in the place in which it is called; in an ``EventPump`` always by its
+  /// loop.
   ///
   /// **Order**: as for an event thread (D1 to D3), among all listeners in the same place.
   ///

@@ -356,7 +356,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     state.withLock { ($0.slots + $0.retiring).map(\.thread) + listeners.threads }
   }
 
-  /// The threads that take events, by index, and those that are being retired.
+  /// The threads that are not being retired, by index, and those that are.
   var slots: (active: [Slot], retiring: [Slot]) { state.withLock { ($0.slots, $0.retiring) } }
 
   /// Whether the end of the pool waits for the calling thread, which is making a thread of it, or frees what is left.
