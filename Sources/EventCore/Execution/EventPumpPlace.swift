@@ -42,9 +42,10 @@ extension EventPumpPlace: SerialExecutor, TaskExecutor {
   /// **Threads**: any. **Ownership**: the actor keeps the place, and the loop the pump.
   public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: consumer) }
 
-  /// Traps unless ``isIsolatingCurrentContext()`` is true, for `assumeIsolated`.
+  /// Traps unless ``isIsolatingCurrentContext()`` is true, for `assumeIsolated`. **Threads**: any.
   public func checkIsolated() { consumer.checkIsolated() }
 
   /// Whether the caller is inside a run of the pump, or in a job of an actor that comes after the pump's end.
+  /// **Threads**: any.
   public func isIsolatingCurrentContext() -> Bool? { consumer.isIsolatingCurrentContext() }
 }

@@ -5,9 +5,7 @@
 extension PoolCore {
   var reading: EventPoolReading { reading(numbers) }
 
-  private func reading(
-    _ numbers: (capacity: Int, active: [Slot], retiring: [Slot], handled: UInt64, missesThread: Bool)
-  ) -> EventPoolReading {
+  private func reading(_ numbers: Numbers) -> EventPoolReading {
     let (capacity, slots, retiring, past, _) = numbers
     let busy = slots.count { $0.member.load.runningSince != nil }
     let waiting =

@@ -390,7 +390,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   }
 
   /// For `reading`, as of one moment.
-  var numbers: (capacity: Int, active: [Slot], retiring: [Slot], handled: UInt64, missesThread: Bool) {
+  typealias Numbers = (capacity: Int, active: [Slot], retiring: [Slot], handled: UInt64, missesThread: Bool)
+  var numbers: Numbers {
     state.withLock { ($0.capacity, $0.slots, $0.retiring, $0.past.handled, $0.missesThread) }
   }
 }

@@ -103,7 +103,7 @@ struct FlowGraphTests {
 
   @Test("a name breaks neither the lines of the table nor those of the graph, nor is it taken for Markdown")
   func controls() {
-    let name = "`a\nb\u{1B}[2J`"
+    let name = "`a\n\u{2028}\u{2029}b\u{1B}[2J`"
     let statistics = EventStatistics(
       receivers: [
         .init(

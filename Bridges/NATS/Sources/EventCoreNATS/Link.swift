@@ -26,7 +26,7 @@ final class Link: @unchecked Sendable {
   private(set) var connection: OpaquePointer?
   private let condition = NSCondition()
   private var phase = Phase.new
-  /// Why the last attempt at a connection has failed, until there is one.
+  /// Why the last attempt at a connection has failed, of the present outage or, if there is none, of the last one.
   private var lastFailure = NATS_OK
   /// Whether this side ends the connection.
   private var isClosing = false
