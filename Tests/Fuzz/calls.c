@@ -155,18 +155,17 @@ struct evc_router *router(unsigned index)
 	return routers[index];
 }
 
-/* Moved by each look. */
-static uint64_t read_time(void *context)
-{
-	static uint64_t time;
+uint64_t stepped;
 
-	(void)context;
-	return ++time;
+uint64_t read_time(void *context)
+{
+	CHECK(context == &stepped);
+	return ++stepped;
 }
 
 static void make_mailbox(unsigned index)
 {
-	const struct evc_clock clock = { NULL, rarely() ? NULL : read_time };
+	const struct evc_clock clock = { &stepped, rarely() ? NULL : read_time };
 	PADDED(struct evc_mailbox_options) options = { .known = {
 		.strategy = (enum evc_wait_strategy)(draw() % 5),
 		.overflow = (enum evc_overflow)(draw() % 5),
@@ -345,11 +344,20 @@ static void post(unsigned index, unsigned key)
 	}
 }
 
+/* Up to a deadline that has passed, that never comes, or that a clock which each look moves may reach on the way. */
+static void take_until(struct evc_mailbox *mailbox)
+{
+	const uint64_t limit = 1 + draw(), deadlines[] = { 0, EVC_FOREVER, stepped + draw() % 8 };
+	uint64_t handled = 0;
+
+	(void)!evc_mailbox_pump_until(mailbox, limit, deadlines[draw() % 3], draw() % 2 == 0 ? &handled : NULL);
+	CHECK(handled <= limit);
+}
+
 static void take(unsigned index)
 {
 	struct evc_mailbox *mailbox = mailboxes[index].made;
 	struct evc_envelope *envelope;
-	uint64_t handled;
 
 	if (mailbox == NULL || mailboxes[index].is_busy)
 		return;
@@ -359,8 +367,7 @@ static void take(unsigned index)
 		(void)!evc_mailbox_pump(mailbox, draw());
 		break;
 	case 1:
-		(void)!evc_mailbox_pump_until(mailbox, 1 + draw(), draw() % 2 == 0 ? 0 : EVC_FOREVER,
-					      draw() % 2 == 0 ? &handled : NULL);
+		take_until(mailbox);
 		break;
 	case 2:
 		(void)evc_mailbox_wait(mailbox, draw());

@@ -59,6 +59,10 @@ unsigned some_key(void);
 /* Wrong now and then. */
 enum evc_lane some_lane(void);
 
+/* The clock of some mailboxes and balancers, whose context it is: each look moves it by one. */
+extern uint64_t stepped;
+uint64_t read_time(void *context);
+
 bool owns(unsigned key);
 void write_payload(void *place, unsigned key);
 void drop_payload(void *context, void *payload);

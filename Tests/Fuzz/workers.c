@@ -18,6 +18,7 @@ static struct {
 	struct evc_balancer *made;
 	/* Where it is a receiver. */
 	unsigned router, key;
+	uint32_t turn;
 } balancers[BALANCERS];
 
 static bool deliver(void *worker, void *context, void *payload, struct evc_envelope *envelope, bool owned)
@@ -155,14 +156,20 @@ static uint32_t choose(void *context, const struct evc_balancer_choice *choice)
 
 static void make_balancer(unsigned index)
 {
+	const struct evc_clock clock = { &stepped, rarely() ? NULL : read_time };
 	PADDED(struct evc_balancer_options) options = { .known = {
 		.choose = draw() % 2 == 0 ? choose : NULL,
 		.drop = index == 0 ? drop_payload : NULL,
+		.turn = draw() % 2 == 0 ? &balancers[index].turn : NULL,
+		.clock = draw() % 2 == 0 ? &clock : NULL,
 	} };
 	enum evc_status expected = set_size(&options, sizeof(options.known), sizeof(options.known));
 
 	if (balancers[index].made != NULL)
 		return;
+	if (expected == EVC_OK && options.known.clock != NULL && clock.now == NULL)
+		expected = EVC_INVALID_ARGUMENT;
+	balancers[index].turn = draw() % 2 == 0 ? UINT32_MAX : draw();
 	CHECK(is_status(evc_balancer_create(&options.known, &balancers[index].made), expected));
 	balancers[index].key = 0;
 }
@@ -213,6 +220,12 @@ static void use_balancer(unsigned index)
 		}
 		break;
 	case 2:
+		if (rarely()) {
+			evc_balancer_remove_all(balancer);
+			CHECK(evc_balancer_count(balancer) == 0);
+			break;
+		}
+		/* Fallthrough. */
 	case 3:
 	case 4:
 		if (receiver_of(member, key)->made != NULL)
