@@ -68,11 +68,12 @@ check-prefix: export CHECKED_LIBDIR = $(LIBDIR)
 check-prefix: export CHECKED_INCLUDEDIR = $(INCLUDEDIR)
 check-prefix:
 	@check() { case "$$2" in /*) ;; *) \
-	  echo "make install: $$1 is an absolute path, since eventcore.pc names it; found \"$$2\". Say $$1=\$$PWD/$$2" >&2; \
+	  echo "make install and uninstall: $$1 is an absolute path, since eventcore.pc names it; found \"$$2\"." \
+	    "Say $$1=\$$PWD/$$2" >&2; \
 	  exit 1;; esac; \
 	  case "$$2" in *[[:space:]\&\|\\\'\"\$$\`\;\#\*\?\[\]\(\)\<\>]*) \
-	  echo "make install: $$1 has no spaces, quotes, backslashes and signs of the shell, which eventcore.pc and the" \
-	    "files for CMake cannot name; found \"$$2\". Choose another folder" >&2; \
+	  echo "make install and uninstall: $$1 has no spaces, quotes, backslashes and signs of the shell, which" \
+	    "eventcore.pc and the files for CMake cannot name; found \"$$2\". Choose another folder" >&2; \
 	  exit 1;; esac; }; \
 	check PREFIX "$$CHECKED_PREFIX"; check LIBDIR "$$CHECKED_LIBDIR"; check INCLUDEDIR "$$CHECKED_INCLUDEDIR"
 
@@ -94,7 +95,7 @@ install: check-prefix $(LIBRARIES)
 	@# The loader finds what is new in /usr/local/lib by its cache alone.
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ] && command -v ldconfig >/dev/null 2>&1; then ldconfig || true; fi
 
-uninstall:
+uninstall: check-prefix
 	rm -rf '$(DESTDIR)$(LIBDIR)/cmake/eventcore' '$(DESTDIR)$(INCLUDEDIR)/eventcore'
 	rm -f '$(DESTDIR)$(LIBDIR)/pkgconfig/eventcore.pc' '$(DESTDIR)$(LIBDIR)/libeventcore.a' \
 	  '$(DESTDIR)$(LIBDIR)/$(SHARED)' '$(DESTDIR)$(LIBDIR)/$(SONAME)' '$(DESTDIR)$(LIBDIR)/$(SHARED_LINK)'

@@ -49,6 +49,10 @@ for variable in PREFIX LIBDIR INCLUDEDIR; do
     grep -q "$variable has no spaces" "$folder/refusal" || fail "a $variable with a $sign was refused without a word"
   done
 done
+for odd in relative "/odd'folder" "/odd 'folder'"; do
+  ! make -s uninstall PREFIX="$odd" DESTDIR="$folder/refused" 2>"$folder/refusal" || fail "uninstall took the PREFIX $odd"
+  grep -q "uninstall: PREFIX" "$folder/refusal" || fail "uninstall refused the PREFIX $odd without a word"
+done
 [ ! -e "$folder/refused" ] || fail "something was installed by a refused make install"
 make -s install PREFIX=/usr LIBDIR=/usr/lib/deep DESTDIR="$folder/staged" CC=gcc
 [ -e "$folder/staged/usr/lib/deep/pkgconfig/eventcore.pc" ] || fail "DESTDIR was ignored"
