@@ -150,9 +150,7 @@ extension LockingInbox {
         setUrgent(true)
         bound.wait(until: deadline)
       }
-      guard hot.pointee.refuses else { return .accepted }
-      // Of a batch that has begun the rest is refused, as on the other core.
-      return post.outcome.accepted > 0 ? .refused : .ended
+      return hot.pointee.refuses ? .ended : .accepted
     }
   }
 

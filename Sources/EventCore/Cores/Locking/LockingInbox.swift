@@ -147,6 +147,11 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
       let isHere = fate == .accepted || fate == .displacing
       return (fate, isHere ? put(LockingRun(first: record, count: 1)) : nil)
     }
+    // Of a batch that has begun the rest is refused, as on the other core.
+    if fate == .ended, post.hasBegun {
+      withLock { bound?.count(.refused) }
+      return .refused
+    }
     if let victim {
       victim.endUnhandled()
       victim.header.pointee.subscription.release()

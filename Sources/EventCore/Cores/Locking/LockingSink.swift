@@ -22,6 +22,9 @@ struct LockingPost {
 
   init(drop: ((UnsafeMutableRawPointer) -> Void)?) { self.drop = drop }
 
+  /// Whether a record of it found its receiver open.
+  var hasBegun: Bool { outcome.accepted + outcome.dropped + outcome.refused > 0 }
+
   /// Counts what became of a record, and ends what is left of it, which is code of the user's.
   mutating func finish(_ record: LockingRecord, _ fate: LockingFate) {
     switch fate {
