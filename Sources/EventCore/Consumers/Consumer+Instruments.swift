@@ -12,12 +12,11 @@ extension Consumer: Instrumented {
   /// How many events wait in the mailbox.
   var waiting: Int { mailbox.depths().reduce(0, +) }
 
-  var reading: ReceiverReading { reading(asyncCalls) }
+  /// Keeps its last figures. Once it is settled: of calls that wait nobody knows yet which ones begin.
+  func leaveInstruments() { basis.instruments.remove(probe) { reading } }
 
-  /// The same at its end: calls that a drain lets begin are delivered from here on, since nobody reads it once more.
-  var lastReading: ReceiverReading { reading((waiting: 0, lost: asyncCalls.lost)) }
-
-  private func reading(_ calls: (waiting: UInt64, lost: UInt64)) -> ReceiverReading {
+  var reading: ReceiverReading {
+    let calls = asyncCalls
     // One count for both, or an event that is freed meanwhile would be accepted, and neither waiting nor cancelled.
     let kept = self.mailbox.counts()
     let (counts, mailbox) = (statistics(kept.dropped, calls), mailboxStatistics(kept, calls))
@@ -56,7 +55,10 @@ extension Consumer {
   var waitingWithCalls: Int { waiting + Int(asyncCalls.waiting) }
 
   /// Whether it has ended, and its statistics do not change any more.
-  var isSettled: Bool { ended.isOpen && (pump?.driver.calls.waiting ?? 0) == 0 }
+  var isSettled: Bool { ended.isOpen && !hasCalls }
+
+  /// Whether calls of its task wait to begin.
+  var hasCalls: Bool { (pump?.driver.calls.waiting ?? 0) > 0 }
 
   var mailboxStatistics: EventMailboxStatistics {
     let calls = asyncCalls

@@ -24,7 +24,7 @@ extension Consumer {
   }
 
   /// Whether events wait, also those that its task has taken for calls which have not begun. Any thread.
-  var hasWaiting: Bool { waiting > 0 || (pump?.driver.calls.waiting ?? 0) > 0 }
+  var hasWaiting: Bool { waiting > 0 || hasCalls }
 
   /// How many events were freed since it ended, without the jobs that others run or count. Any thread.
   var lostCount: UInt64 {

@@ -96,7 +96,7 @@ final class Consumer: @unchecked Sendable {
 
   deinit {
     // In case the consumer never ran, both.
-    basis.instruments.remove(probe) { reading }
+    leaveInstruments()
     _ = registry.takeAll()
     workerReceivers.deinitialize(count: 1)
     workerReceivers.deallocate()
@@ -234,7 +234,8 @@ final class Consumer: @unchecked Sendable {
     for (receiver, handler) in calls.answer(andEnd: true) {
       receiver.drop(handler)
     }
-    basis.instruments.remove(probe) { lastReading }
+    // Else when its contexts find it settled, or with its last reference.
+    if !hasCalls { leaveInstruments() }
     ended.open()
   }
 

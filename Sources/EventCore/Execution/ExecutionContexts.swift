@@ -48,6 +48,7 @@ package final class ExecutionContexts: @unchecked Sendable {
       guard !ended.isEmpty else { return [] }
       past = ended.reduce(past) { $0 + $1.statistics }
       pastMailboxes = ended.reduce(pastMailboxes) { $0 + $1.mailboxStatistics }
+      for consumer in ended { consumer.leaveInstruments() }
       ending.removeAll { consumer in ended.contains { $0 === consumer } }
       return ended
     }

@@ -87,4 +87,15 @@ struct AsyncCountTests {
     #expect(await isDrained)
     calls.expect(delivered: 40)
   }
+
+  @Test("D10: so are those that have not begun when the time of a drain is over cancelled", arguments: cores)
+  func drainedTooLate(core: EventCentral.Core) async {
+    let calls = await HeldCalls(core, 40)
+    #expect(await !calls.listener.drain(until: .now()))
+    calls.expect(delivered: 0, cancelled: 40)
+    calls.leave.open()
+    await calls.handle.removed()
+    #expect(calls.log.entries.isEmpty)
+    calls.expect(delivered: 0, cancelled: 40)
+  }
 }
