@@ -10,7 +10,7 @@ extension EventCentral {
   ///
   /// - Parameters:
   ///   - query: The question, an event.
-  ///   - answer: The type of the answer: the answerers for that type are asked
+  ///   - answer: The type of the answer, to be named if it is an Optional: the answerers for that type are asked
   ///     (``Eventable/answer(executeOn:on:isolation:with:)``,
   ///     ``Eventable/answer(on:concurrency:with:)``).
   ///   - limit: How long to wait at most, on the clock of the central; nil is for ever. A clock ends with its central,
@@ -31,9 +31,6 @@ extension EventCentral {
   /// ``EventWaitError/late``, and ``EventWaitError/answeredByAnother`` after the first one, which nobody has to be told of.
   /// What an answerer throws then is a failure as well, with its own error.
   ///
-  /// **Trap**: with `try?` name the type by `expecting:`. Without it Swift takes the Optional for the answer, so that
-  /// `(try? await world.request(query)) ?? -1` asks who answers with `Int?`: nobody, and `try?` hides the error.
-  ///
   /// A deterministic central handles the request, and lets its time pass, only while somebody runs it: a task that does
   /// nothing but await this call waits for ever. Tests ask by `answer(to:expecting:within:)` of EventCoreTesting.
   ///
@@ -49,6 +46,17 @@ extension EventCentral {
     guard let timeout = asked.timeout else { throw answers.lack }
     if timeout.hasPassed { throw EventWaitError.timedOut(timeout.limit) }
     throw timeout.isDropped ? EventWaitError.sourceEnded : answers.lack
+  }
+
+  /// The same where an Optional is wanted, as in `(try? await world.request(query)) ?? -1`: asks for what it wraps.
+  ///
+  /// An answer that is an Optional itself is asked for by `expecting:` of
+  /// ``request(_:expecting:within:priority:isolation:)``.
+  public func request<Query: Eventable, Answer: Sendable>(
+    _ query: Query, within limit: Duration? = nil, priority: EventPriority = .normal,
+    isolation: isolated (any Actor)? = #isolation
+  ) async throws -> Answer? {
+    try await request(query, expecting: Answer.self, within: limit, priority: priority)
   }
 
   /// Asks all who answer queries of this type, and gathers their answers until all have answered or the time is over,

@@ -25,6 +25,30 @@ struct RequestTests {
     #expect(name == "item 7")
   }
 
+  @Test("Where an Optional is wanted, the answer is what it wraps", arguments: cores)
+  func optionals(core: EventCentral.Core) async throws {
+    let central = EventCentral(core: core)
+    PriceQuery.answer(on: central) { query in 10 * query.id }
+    PriceQuery.answer(on: central) { query in query.id > 3 ? Optional("item \(query.id)") : nil }
+    #expect(await (try? central.request(PriceQuery(id: 7))) ?? -1 == 70)
+    let price: Int? = try await central.request(PriceQuery(id: 8), within: .seconds(1_000))
+    #expect(price == 80)
+    async let later: Int? = central.request(PriceQuery(id: 9))
+    #expect(try await later == 90)
+    // An answer that is an Optional is asked for by name, and is told from one of what it wraps.
+    #expect(try await central.request(PriceQuery(id: 4), expecting: String?.self) == "item 4")
+    #expect(try await central.request(PriceQuery(id: 3), expecting: String?.self) == nil)
+    #expect(await (try? central.request(PriceQuery(id: 4), expecting: Int.self)) == 40)
+    await #expect(throws: EventWaitError.nobodyAnswers) {
+      let name: String? = try await central.request(PriceQuery(id: 4))
+      return name
+    }
+    // Where none is wanted, nothing has changed.
+    let sum = try await central.request(PriceQuery(id: 1)) + 1
+    let list: [Int] = [try await central.request(PriceQuery(id: 1)), try await central.request(PriceQuery(id: 2))]
+    #expect(sum == 11 && list == [10, 20])
+  }
+
   @Test("Requests of many tasks get each its own answer", arguments: cores)
   func load(core: EventCentral.Core) async throws {
     let central = EventCentral(core: core)
