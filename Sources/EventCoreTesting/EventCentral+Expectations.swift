@@ -19,7 +19,8 @@ extension EventCentral {
   /// ```
   ///
   /// - Parameter duration: How far: a negative one traps. A central that is not deterministic, or that has no
-  ///   `ManualClock`, traps, too.
+  ///   `ManualClock`, traps, too; so do handlers that dispatch again and again without end, and thereby keep the time
+  ///   from going on: after ten million events at one instant.
   ///
   /// **Threads**: that of the central's runs; inside a handler it traps.
   public func advance(by duration: Duration) {
@@ -36,8 +37,8 @@ extension EventCentral {
   /// let score = try await world.next(ScoreChanged.self, within: .seconds(1))
   /// ```
   ///
-  /// A deterministic central is run meanwhile, and its manual clock is moved as by ``advance(by:)``: the call takes no
-  /// time of the system's. In other centrals the time is the system's, and the task is suspended.
+  /// A deterministic central is run meanwhile, and its manual clock is moved as by ``advance(by:)``, with the same
+  /// traps: the call takes no time of the system's. In other centrals the time is the system's, and the task is suspended.
   ///
   /// - Parameters:
   ///   - type: The exact type of event.
@@ -88,7 +89,7 @@ extension EventCentral {
   ///
   /// - Parameters:
   ///   - query: The question, an event.
-  ///   - type: The type of the answer.
+  ///   - type: The type of the answer, which has to be named if it is an Optional.
   ///   - duration: How long to wait at most.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The answer that came first.
@@ -103,6 +104,13 @@ extension EventCentral {
     _ = run(for: duration, until: { wait.hasAnswer })
     guard let answer = wait.end() else { throw EventWaitError.timedOut(duration) }
     return try answer.get()
+  }
+
+  /// The same where an Optional is wanted, as with `try?`: asks for what it wraps, as such a `request` does.
+  public func answer<Query: Eventable, Answer: Sendable>(
+    to query: Query, within duration: Duration, isolation: isolated (any Actor)? = #isolation
+  ) async throws -> Answer? {
+    try await answer(to: query, expecting: Answer.self, within: duration)
   }
 
   private func isReached<E: Eventable>(

@@ -165,6 +165,7 @@ struct ExpectationTests {
     Hit(points: 4).queue(on: world)
     let sum: Int = try await world.answer(to: SumQuery(factor: 2), within: .seconds(1))
     #expect(sum == 14)
+    #expect(await (try? world.answer(to: SumQuery(factor: 3), within: .seconds(1))) ?? -1 == 21)
     #expect(world.now == start)
     await #expect(throws: Refusal.self) {
       try await world.answer(to: SumQuery(factor: 0), expecting: Int.self, within: .seconds(1))
@@ -181,6 +182,22 @@ struct ExpectationTests {
       EventCentral(deterministic: 1).advance(by: .seconds(-5))
     }
     expectMessage(result, "The time of a central goes on, never back, and this advance is by -5.0 seconds")
+  }
+
+  @Test("D12: handlers that dispatch for ever at one instant trap, where time would never go on")
+  func endless() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let world = EventCentral(deterministic: 1)
+      Hit.addListener(
+        nil,
+        { hit in
+          // Not quite for ever, so that this test can fail.
+          if hit.points < 10_000 { Hit(points: hit.points + 1).queue(on: world) }
+        }, executeOn: .listenerThread, on: world)
+      Hit().queue(on: world)
+      _ = world.run(for: .seconds(1), most: 1_000, until: { false })
+    }
+    expectMessage(result, "and 1000 events were handled at one instant: have the handlers")
   }
 
   @Test("an answer that comes too late is one that nobody waits for", arguments: cores)

@@ -17,9 +17,7 @@ extension EventCentral {
   /// takes the next one. Every order that the seeds give could occur in another central, too; the guarantees D1 to D12
   /// hold. The same seed gives the same ``trace(_:)``, in each run and on both cores, as long as one thread dispatches
   /// and runs, and the handlers themselves do the same. (`Set` and `Dictionary` follow the hash values of the process,
-  /// which are the same each time if the environment has `SWIFT_DETERMINISTIC_HASHING=1`. And what a full thread of a pool
-  /// refuses or drops of an array changes the choices of a `.lowestLoad` balancer for the rest of it: on the locking core
-  /// for the next event, on the other after up to 63.)
+  /// which are the same each time if the environment has `SWIFT_DETERMINISTIC_HASHING=1`.)
   ///
   /// What runs where:
   /// - Event threads, pools, listener threads, and `executeOn:` a task or a dispatch queue: inside the run, on the thread
@@ -127,8 +125,8 @@ extension EventCentral {
 
   /// For EventCoreTesting: runs a deterministic central for a time on its manual clock, which is moved from one deadline
   /// to the next whenever nothing is left to run. Returns early, and true, once a condition holds; it is asked before
-  /// each event.
-  package func run(for duration: Duration, until isDone: () -> Bool) -> Bool {
+  /// each event. `most`: so many events at one instant are taken for ones without end.
+  package func run(for duration: Duration, most: Int = 10_000_000, until isDone: () -> Bool) -> Bool {
     let loop = deterministic("advance(by:)")
     guard let clock = basis.clock?.manual else {
       refuse(
@@ -139,8 +137,14 @@ extension EventCentral {
     }
     let end = clockTime(later(clock.nanoseconds, by: duration))
     while true {
-      _ = loop.run(until: isDone)
+      let handled = loop.run(limit: most, until: isDone)
       if isDone() { return true }
+      require(
+        handled < most,
+        """
+        The time of a deterministic central goes on when nothing is left to run, and \(most) events were handled at \
+        one instant: have the handlers that dispatch again and again schedule these events for later, or stop.
+        """)
       let now = clock.nanoseconds
       guard now < end else { return false }
       // What sleeps by the clock itself, such as a scaler, goes on at its own time, too.
