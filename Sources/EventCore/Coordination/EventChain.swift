@@ -22,7 +22,7 @@ struct Emission {
 extension UICoordinated {
   /// The link for the chain, which is on no actor.
   nonisolated fileprivate var coordinatorOnMain: EventCoordinator? {
-    requireMainActor(Self.self)
+    requireMainActor(Self.self, was: "reached by an event")
     // As in `UICoordinator.onMain`.
     nonisolated(unsafe) let this = self
     nonisolated(unsafe) var coordinator: EventCoordinator?

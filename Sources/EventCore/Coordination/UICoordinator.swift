@@ -46,17 +46,17 @@ open class UICoordinator: EventCoordinator {
 
   // The base class is on no actor, so its calls are checked at run time.
 
-  nonisolated override final func performStart() { onMain { $0.start() } }
-  nonisolated override final func performStop() { onMain { $0.stop() } }
+  nonisolated override final func performStart() { onMain("started") { $0.start() } }
+  nonisolated override final func performStop() { onMain("stopped") { $0.stop() } }
 
   nonisolated override final func performIntercept(
     _ event: any CoordinateEvents
   ) -> EventInterception {
-    onMain { $0.intercept(event) }
+    onMain("reached by an event") { $0.intercept(event) }
   }
 
   nonisolated override final func linkRoot(_ isLinked: Bool) {
-    onMain { this in
+    onMain(isLinked ? "made" : "stopped") { this in
       guard let rootResponder = this.rootResponder else { return }
       if isLinked {
         rootResponder.parentCoordinator = this
@@ -67,9 +67,9 @@ open class UICoordinator: EventCoordinator {
   }
 
   nonisolated private func onMain<Result: Sendable>(
-    _ body: @MainActor (UICoordinator) -> Result
+    _ deed: String, _ body: @MainActor (UICoordinator) -> Result
   ) -> Result {
-    requireMainActor(Self.self)
+    requireMainActor(Self.self, was: deed)
     nonisolated(unsafe) let this = self
     // `assumeIsolated` runs the body on the calling thread before it returns, so `this` is not sent.
     return MainActor.assumeIsolated { body(this) }
@@ -78,11 +78,11 @@ open class UICoordinator: EventCoordinator {
 
 /// Checks at run time that the caller is on the MainActor, in place of the compiler. `preconditionIsolated`
 /// prints its message as garbage on Linux (Swift 6.3.1).
-func requireMainActor(_ type: Any.Type) {
+func requireMainActor(_ type: Any.Type, was deed: String) {
   require(
     MainQueue.isCurrent,
     """
-    A \(type) is used on the MainActor, and an event came to it on another thread: emit it on the \
-    MainActor, or dispatch it and have emitEvents(of:from:) bring it there.
+    A \(type) is used on the MainActor, and one was \(deed) elsewhere: do that on the MainActor. An event can be \
+    dispatched, too, and emitEvents(of:from:) brings it there.
     """)
 }

@@ -180,8 +180,33 @@ struct CoordinatorTrapTests {
         await offThePool { Gate().pass() }
       }
       expectMessage(
-        result,
-        "is used on the MainActor, and an event came to it on another thread: emit it on the")
+        result, "is used on the MainActor, and one was reached by an event elsewhere: do that on the MainActor")
+    }
+  }
+
+  @Test("something of the MainActor that is made, started or stopped on another thread")
+  func lifeElsewhere() async {
+    for deed in ["made", "started", "stopped"] {
+      let result = await #expect(
+        processExitsWith: .failure, observing: [\.standardErrorContent]
+      ) { [deed = deed as String] in
+        let sent = await MainActor.run { Sent(responder: UICoordinator()) }
+        // As a function in Swift 5 mode may, whose callers the compiler does not check.
+        let make: @MainActor @Sendable () -> Void = { _ = UICoordinator() }
+        let makeUnchecked = unsafeBitCast(make, to: (@Sendable () -> Void).self)
+        runThread {
+          let (parent, child) = (Coordinator(), sent.responder as! UICoordinator)
+          switch deed {
+          case "made": makeUnchecked()
+          case "started": parent.startChild(child)
+          default:
+            parent.addChild(child)
+            parent.stop()
+          }
+        }
+        await offThePool { Gate().pass() }
+      }
+      expectMessage(result, "A UICoordinator is used on the MainActor, and one was \(deed) elsewhere: do that on the")
     }
   }
 }
