@@ -19,6 +19,17 @@ bool swift_runtime_try_retain(void *object)
 	return swift_tryRetain(object) != NULL;
 }
 
+#ifndef __APPLE__
+/* Declared in the runtime's Concurrency.h. Without flags it does not trap where the answer is no. */
+__attribute__((swiftcall)) extern bool
+swift_task_isCurrentExecutorWithFlags(uintptr_t identity, uintptr_t implementation, uint64_t flags);
+
+bool swift_runtime_is_current_executor(uintptr_t identity, uintptr_t implementation)
+{
+	return swift_task_isCurrentExecutorWithFlags(identity, implementation, 0);
+}
+#endif
+
 bool swift_runtime_ticks_are_steady(void)
 {
 #ifdef __x86_64__

@@ -23,6 +23,17 @@
  */
 bool swift_runtime_try_retain(void *object);
 
+#ifndef __APPLE__
+/**
+ * Whether the calling thread runs code of a serial executor, given by the two words of its `UnownedSerialExecutor`.
+ * False if the runtime does not know; unlike `isIsolatingCurrentContext()` it also answers for executors that say
+ * nothing themselves. Not on Apple's systems, whose runtimes have it since macOS 26.
+ *
+ * Threads: any. Progress: wait-free.
+ */
+bool swift_runtime_is_current_executor(uintptr_t identity, uintptr_t implementation);
+#endif
+
 /**
  * Fetches the cache line of an address that will be written soon. The address need not be valid.
  *

@@ -80,7 +80,7 @@ open class UICoordinator: EventCoordinator {
 /// prints its message as garbage on Linux (Swift 6.3.1).
 func requireMainActor(_ type: Any.Type, was deed: String) {
   require(
-    MainQueue.isCurrent,
+    MainActor.isCurrent,
     """
     A \(type) is used on the MainActor, and one was \(deed) elsewhere: do that on the MainActor. An event can be \
     dispatched, too, and emitEvents(of:from:) brings it there.

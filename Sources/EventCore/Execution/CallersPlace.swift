@@ -3,7 +3,7 @@
 
 import Dispatch
 
-/// The main queue, on which the MainActor runs.
+/// The main queue, on which the MainActor runs. `MainActor.isCurrent` is true elsewhere, too.
 enum MainQueue {
   private static let mark: DispatchSpecificKey<Bool> = {
     let key = DispatchSpecificKey<Bool>()
@@ -74,6 +74,7 @@ extension ExecutionContexts {
     if let consumer, consumer.isPumpedByLoop {
       return thread(consumer)
     }
+    // The queue, and not the MainActor: inside another queue's `sync` the callback may use what that queue guards.
     if MainQueue.isCurrent {
       return mainQueue()
     }

@@ -248,7 +248,7 @@ extension SerialLoop.Member {
 
   private func requireMain() {
     require(
-      MainQueue.isCurrent,
+      MainActor.isCurrent,
       """
       What is to run on the main queue or on the MainActor runs inside EventCentral.run(limit:) of a deterministic \
       central, which was called on another thread: call it on the main thread, or register with executeOn: \

@@ -88,7 +88,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   @available(*, noasync, message: "It blocks its thread: write await drain(until:) in an async function.")
   @discardableResult
   public override func drain(until deadline: DispatchTime = .distantFuture) -> Bool {
-    guard MainQueue.isCurrent, !consumer.isCurrent, central.serial == nil, let pump = consumer.pump else {
+    guard MainActor.isCurrent, !consumer.isCurrent, central.serial == nil, let pump = consumer.pump else {
       return super.drain(until: deadline)
     }
     beginDrain()
@@ -111,7 +111,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   @available(*, noasync, message: "It blocks its thread: write await join() in an async function.")
   public override func join() {
     require(
-      !MainQueue.isCurrent || central.serial != nil || consumer.isCurrent || consumer.ended.wait(until: 0),
+      !MainActor.isCurrent || central.serial != nil || consumer.isCurrent || consumer.ended.wait(until: 0),
       """
       join() waits for the end of a UIEventThread, whose callbacks run on the main thread, and was called \
       there, where it would wait for itself: call drain(until:) or cancel().

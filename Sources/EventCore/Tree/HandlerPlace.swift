@@ -16,7 +16,7 @@ struct HandlerPlace {
   init(_ isolation: (any Actor)?) {
     actor = isolation
     isActor = isolation != nil
-    isMain = MainQueue.isCurrent
+    isMain = MainActor.isCurrent
     thread = currentThreadNumber()
   }
 
@@ -31,14 +31,13 @@ struct HandlerPlace {
     }
     if actor is MainActor {
       // `preconditionIsolated` prints its message as garbage on Linux (Swift 6.3.1).
-      require(MainQueue.isCurrent, sentence("actor"))
+      require(MainActor.isCurrent, sentence("actor"))
     } else if let actor {
       // Not `require`: a test for any actor that does not trap by itself needs the runtime of Swift 6.2.
       actor.preconditionIsolated(sentence("actor"))
     } else {
       require(!isActor, sentence("actor", "in the deinit of that actor, or after it: raise it before"))
-      // Inside of another queue's `sync` the thread is the same, and the queue is not the main one.
-      require(currentThreadNumber() == thread || isMain && MainQueue.isCurrent, sentence("thread"))
+      require(currentThreadNumber() == thread || isMain && MainActor.isCurrent, sentence("thread"))
     }
   }
 }
