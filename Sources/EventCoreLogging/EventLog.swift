@@ -157,7 +157,7 @@
       while !Task.isCancelled {
         look()
         // The runtime traps at some hundred years.
-        try? await Task.sleep(for: min(interval, .seconds(1 << 31)))
+        try? await Task.sleep(for: min(interval, .seconds(Int64(1) << 31)))
       }
       look()
       // A deterministic central is run by whoever waits here, if at all.

@@ -155,7 +155,7 @@
       while !Task.isCancelled {
         sample()
         // The runtime traps at some hundred years.
-        try? await Task.sleep(for: min(interval, .seconds(1 << 31)))
+        try? await Task.sleep(for: min(interval, .seconds(Int64(1) << 31)))
       }
       sample()
     }

@@ -29,7 +29,7 @@ final class PoolTicker: @unchecked Sendable {
   init(every interval: Duration, by clock: CentralClock?) {
     let nanoseconds = interval.wholeNanoseconds
     require(
-      interval > .zero && nanoseconds <= Int.max,
+      interval > .zero && nanoseconds <= Int64.max,
       """
       A scaler's interval is more than zero and less than 292 years, and this one is \(interval): give it \
       another, or nil to be asked by rescale() alone.
@@ -63,7 +63,7 @@ final class PoolTicker: @unchecked Sendable {
     if let clock {
       _ = clock.alarm(at: later(clock.now, by: interval), tick)
     } else {
-      queue.asyncAfter(deadline: .now() + .nanoseconds(Int(interval.wholeNanoseconds)), execute: tick)
+      queue.asyncAfter(deadline: .later(by: interval), execute: tick)
     }
   }
 

@@ -39,9 +39,10 @@ public enum EventMailboxCapacity: Sendable, Equatable {
     return .bounded(capacity, whenFull: .refuse)
   }
 
-  /// The number; nil for any. At most 2^61: no memory holds as many, and the C core counts no further than 2^62.
+  /// The number; nil for any. At most 2^61, or 2^29 where a word has 32 bits: no memory holds as many, and the C core
+  /// counts no further than 2^62.
   var limit: Int? {
-    if case .bounded(let capacity, _) = self { min(capacity, 1 << 61) } else { nil }
+    if case .bounded(let capacity, _) = self { min(capacity, Int.max >> 2) } else { nil }
   }
 
   /// What to do when it is reached.

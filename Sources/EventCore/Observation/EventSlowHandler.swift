@@ -100,7 +100,7 @@ private final class Watchdog: @unchecked Sendable {
         queue.async { self.look() }
       }
     } else {
-      queue.asyncAfter(deadline: .now() + .nanoseconds(Int(period.wholeNanoseconds))) { [weak self] in self?.look() }
+      queue.asyncAfter(deadline: .later(by: period)) { [weak self] in self?.look() }
     }
   }
 

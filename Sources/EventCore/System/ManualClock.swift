@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Dispatch
 import Synchronization
 
 /// A clock that stands still until somebody moves it, for tests and for simulations, whose time is their own.
@@ -155,6 +156,13 @@ public final class ManualClock: Clock {
 func later(_ nanoseconds: UInt64, by duration: Duration) -> UInt64 {
   let (time, isBeyond) = nanoseconds.addingReportingOverflow(duration.wholeNanoseconds)
   return isBeyond ? .max : time
+}
+
+extension DispatchTime {
+  /// The time so much later than now. (The distance in a `DispatchTimeInterval` is an `Int`, which may have 32 bits.)
+  static func later(by duration: Duration) -> DispatchTime {
+    DispatchTime(uptimeNanoseconds: EventCore.later(now().uptimeNanoseconds, by: duration))
+  }
 }
 
 /// What a clock shows at most, so that the time which never comes is never reached.
