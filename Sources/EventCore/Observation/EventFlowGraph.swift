@@ -40,28 +40,20 @@ public struct EventFlowGraph: Sendable, Equatable, Codable {
   /// A flowchart for Mermaid, which shows it in Markdown.
   public var mermaid: String {
     let nodes = Nodes(self)
-    // Labels are HTML, in which Mermaid writes entities with "#", or Markdown behind a backtick.
-    let entities: [Unicode.Scalar: String] = [
-      "#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\"": "#quot;", "`": "#96;",
-    ]
-    let quoted = { (text: String) in "\"\(text.escaped(entities))\"" }
     return
       (["flowchart LR"]
-      + nodes.places.map { "  p\($0.value)[\(quoted($0.key))]" }.sorted()
-      + nodes.types.map { "  t\($0.value)([\(quoted($0.key))])" }.sorted()
+      + nodes.places.map { "  p\($0.value)[\"\($0.key.mermaidLabel)\"]" }.sorted()
+      + nodes.types.map { "  t\($0.value)([\"\($0.key.mermaidLabel)\"])" }.sorted()
       + nodes.arrows.map { "  \($0.from) -->|\($0.count)| \($0.to)" }).joined(separator: "\n") + "\n"
   }
 
   /// A graph for Graphviz: `dot -Tsvg`.
   public var graphviz: String {
     let nodes = Nodes(self)
-    // Labels are text, in which Graphviz reads escapes with "\\" and entities with "&".
-    let escapes: [Unicode.Scalar: String] = ["\\": "\\\\", "\"": "\\\"", "&": "&amp;"]
-    let quoted = { (text: String) in "\"\(text.escaped(escapes))\"" }
     return
       (["digraph events {", "  rankdir=LR;"]
-      + nodes.places.map { "  p\($0.value) [shape=box, label=\(quoted($0.key))];" }.sorted()
-      + nodes.types.map { "  t\($0.value) [shape=ellipse, label=\(quoted($0.key))];" }.sorted()
+      + nodes.places.map { "  p\($0.value) [shape=box, label=\"\($0.key.graphvizLabel)\"];" }.sorted()
+      + nodes.types.map { "  t\($0.value) [shape=ellipse, label=\"\($0.key.graphvizLabel)\"];" }.sorted()
       + nodes.arrows.map { "  \($0.from) -> \($0.to) [label=\"\($0.count)\"];" } + ["}"]).joined(separator: "\n") + "\n"
   }
 

@@ -15,4 +15,24 @@ extension String {
     }
     return String(text)
   }
+
+  /// The text of a box of Mermaid, whose grammar has no text of no signs.
+  var mermaidLabel: String {
+    let text = escaped(mermaidEntities)
+    return text.isEmpty ? " " : text
+  }
+
+  /// The text of a box of Graphviz, in which it reads escapes with "\\" and entities with "&".
+  var graphvizLabel: String { escaped(["\\": "\\\\", "\"": "\\\"", "&": "&amp;", "\n": "\\n"]) }
 }
+
+/// Labels of Mermaid are HTML, in which entities are written with "#". Of ASCII only letters, digits and blanks stay as
+/// they are: Mermaid also reads styles, icons, formulas and, in some versions, Markdown there.
+private let mermaidEntities: [Unicode.Scalar: String] = {
+  var entities: [Unicode.Scalar: String] = ["\n": "<br/>"]
+  for value in UInt8(ascii: "!")...UInt8(ascii: "~") {
+    let sign = Character(Unicode.Scalar(value))
+    if !sign.isLetter && !sign.isNumber { entities[Unicode.Scalar(value)] = "#\(value);" }
+  }
+  return entities
+}()

@@ -47,9 +47,9 @@ private func text(_ nodes: [TreeSnapshot.Node]) -> String {
       indents.removeSubrange(node.depth...)
       indents.append(indent + (node.isLastChild ? "   " : "│  "))
     }
-    text += node.label
+    text += node.label.escaped(["\n": " "])
     if !node.handlers.isEmpty {
-      text += "  [\(node.handlers.map(\.description).joined(separator: "; "))]"
+      text += "  [\(node.handlers.map { $0.description.escaped([:]) }.joined(separator: "; "))]"
     }
     text += node.isHere ? "  ◀ here\n" : "\n"
   }
@@ -59,7 +59,7 @@ private func text(_ nodes: [TreeSnapshot.Node]) -> String {
 private func graphviz(_ nodes: [TreeSnapshot.Node]) -> String {
   var text = "digraph EventTree {\n  node [shape=box];\n"
   for (index, node) in nodes.enumerated() {
-    let label = label(of: node, between: "\\n", ["\\": "\\\\", "\"": "\\\"", "\n": "\\n"])
+    let label = node.texts.map(\.graphvizLabel).joined(separator: "\\n")
     text += "  n\(index) [label=\"\(label)\"\(node.isHere ? ", style=bold, xlabel=\"here\"" : "")];\n"
     if let parent = node.parent { text += "  n\(parent) -> n\(index);\n" }
   }
@@ -69,18 +69,14 @@ private func graphviz(_ nodes: [TreeSnapshot.Node]) -> String {
 private func mermaid(_ nodes: [TreeSnapshot.Node]) -> String {
   var text = "graph TD\n  classDef here stroke-width:4px\n"
   for (index, node) in nodes.enumerated() {
-    let label = label(
-      of: node, between: "<br/>",
-      ["#": "#35;", "\"": "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\n": "<br/>"])
+    let label = node.texts.map(\.mermaidLabel).joined(separator: "<br/>")
     text += "  n\(index)[\"\(label)\"]\(node.isHere ? ":::here" : "")\n"
     if let parent = node.parent { text += "  n\(parent) --> n\(index)\n" }
   }
   return text
 }
 
-/// The text of a node's box: its label and its handlers, one below the other, with escaped characters.
-private func label(
-  of node: TreeSnapshot.Node, between separator: String, _ replacements: [Unicode.Scalar: String]
-) -> String {
-  ([node.label] + node.handlers.map(\.description)).map { $0.escaped(replacements) }.joined(separator: separator)
+extension TreeSnapshot.Node {
+  /// The lines of its box: its label and its handlers.
+  fileprivate var texts: [String] { [label] + handlers.map(\.description) }
 }

@@ -50,9 +50,9 @@ struct FlowGraphTests {
         flowchart LR
           p0["player"]
           p1["outside"]
-          p2["the #quot;referee#quot;"]
-          t0(["EventCoreTests.Echo"])
-          t1(["EventCoreTests.Step"])
+          p2["the #34;referee#34;"]
+          t0(["EventCoreTests#46;Echo"])
+          t1(["EventCoreTests#46;Step"])
           p0 -->|6| t0
           p1 -->|3| t1
           t1 -->|3| p0
@@ -90,9 +90,9 @@ struct FlowGraphTests {
     #expect(
       graph.mermaid == """
         flowchart LR
-          p0["\\R#amp;amp;D #35;1; #quot;#lt;b#gt;#quot;"]
-          t0(["Box#lt;Int#gt;"])
-          t1(["Box#lt;String#gt;"])
+          p0["#92;R#38;amp#59;D #35;1#59; #34;#60;b#62;#34;"]
+          t0(["Box#60;Int#62;"])
+          t1(["Box#60;String#62;"])
           p0 -->|1| t0
           p0 -->|1| t1
 
@@ -115,15 +115,31 @@ struct FlowGraphTests {
     #expect(lines.count == 2)
     #expect(lines.last?.hasPrefix("`ab[2J`") == true)
     let graph = EventFlowGraph(statistics)
-    #expect(graph.mermaid.contains("  p0[\"#96;ab[2J#96;\"]\n"))
-    #expect(graph.graphviz.contains("label=\"`ab[2J`\"]"))
+    #expect(graph.mermaid.contains("  p0[\"#96;a<br/>b#91;2J#96;\"]\n"))
+    #expect(graph.graphviz.contains("label=\"`a\\nb[2J`\"]"))
+  }
+
+  @Test("Mermaid takes no name for a line break, a style, an icon, a formula or a list, and an empty one for a box")
+  func mermaidSigns() {
+    func expect(_ name: String, _ label: String) {
+      let graph = EventFlowGraph(
+        EventStatistics(receivers: [], dispatches: [.init(type: "Box", source: name, count: 1)]))
+      #expect(graph.mermaid.contains("  p0[\"\(label)\"]\n"))
+    }
+    expect("C:\\new", "C#58;#92;new")
+    expect("style:<main>", "style#58;#60;main#62;")
+    expect("fa:fa-car", "fa#58;fa#45;car")
+    expect("$$x^2$$", "#36;#36;x#94;2#36;#36;")
+    expect("1. item", "1#46; item")
+    expect("größe_9 é", "größe#95;9 é")
+    for name in ["", "\u{1B}"] { expect(name, " ") }
   }
 
   @Test("so are those below an accent")
   func accentedSigns() {
     let graph = EventFlowGraph(
       EventStatistics(receivers: [], dispatches: [.init(type: "Box", source: "a\"\u{301}b", count: 1)]))
-    #expect(graph.mermaid.contains("[\"a#quot;\u{301}b\"]"))
+    #expect(graph.mermaid.contains("[\"a#34;\u{301}b\"]"))
     #expect(graph.graphviz.contains("label=\"a\\\"\u{301}b\"]"))
   }
 

@@ -172,12 +172,12 @@ struct TreeShapeTests {
       cart.mermaidDiagram() == """
         graph TD
           classDef here stroke-width:4px
-          n0["app<br/>Note: onPropagate"]
+          n0["app<br/>Note#58; onPropagate"]
           n1["Cart"]:::here
           n0 --> n1
-          n2["#quot;buy#quot;<br/>Note: onRaise, consumeEvent<br/>Tagged#lt;Int#gt;: onCapture"]
+          n2["#34;buy#34;<br/>Note#58; onRaise#44; consumeEvent<br/>Tagged#60;Int#62;#58; onCapture"]
           n1 --> n2
-          n3["badge<br/>Note: onPropagate @ listenerThread"]
+          n3["badge<br/>Note#58; onPropagate #64; listenerThread"]
           n0 --> n3
 
         """)
@@ -188,6 +188,17 @@ struct TreeShapeTests {
   func signs(core: EventCentral.Core) {
     let node = EventNode(name: "a\"\u{301}<\u{301}b", core: core)
     #expect(node.graphvizDiagram().contains("[label=\"a\\\"\u{301}<\u{301}b\", "))
-    #expect(node.mermaidDiagram().contains("[\"a#quot;\u{301}#lt;\u{301}b\"]"))
+    #expect(node.mermaidDiagram().contains("[\"a#34;\u{301}#60;\u{301}b\"]"))
+    #expect(EventNode(name: "R&amp;D", core: core).graphvizDiagram().contains("[label=\"R&amp;amp;D\", "))
+  }
+
+  @Test("a name breaks no line of a text, and one of which nothing is left is a box for Mermaid", arguments: cores)
+  func controls(core: EventCentral.Core) {
+    let root = EventNode(name: "cart\nline 2", core: core)
+    let child = EventNode(parent: root, name: "b\u{1B}[2Jx")
+    #expect(child.diagram() == "cart line 2\n└─ b[2Jx  ◀ here\n")
+    for name in ["", "\u{1B}"] {
+      #expect(EventNode(name: name, core: core).mermaidDiagram().contains("  n0[\" \"]:::here\n"))
+    }
   }
 }
