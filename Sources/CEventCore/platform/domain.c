@@ -35,9 +35,10 @@
 #endif
 
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-static bool barrier_available;
 
 #if defined(__linux__)
+static bool barrier_available;
+
 static bool membarrier(int command)
 {
 	return syscall(SYS_membarrier, command, 0, 0) == 0;
