@@ -56,14 +56,16 @@ private func runThread(_ opaque: UnsafeMutableRawPointer) -> UnsafeMutableRawPoi
 /// Names the calling thread, with as much of the name as the system takes. If the system refuses it, the
 /// thread has no name.
 private func setThreadName(_ name: String) {
+  var short = name
+  func shorten(toBytes limit: Int) {
+    while short.utf8.count > limit { short.removeLast() }
+  }
   #if canImport(Darwin)
-    pthread_setname_np(String(name.prefix(63)))
+    shorten(toBytes: 63)
+    pthread_setname_np(short)
   #elseif os(Linux) || os(Android)
+    shorten(toBytes: 15)
     // `pthread_setname_np` and `prctl` are not visible to Swift here.
-    var short = name
-    while short.utf8.count > 15 {
-      short.removeLast()
-    }
     let file = open("/proc/thread-self/comm", O_WRONLY)
     guard file >= 0 else { return }
     _ = write(file, short, short.utf8.count)
