@@ -83,7 +83,7 @@ static uintptr_t carry(struct evc_cell *cell, uintptr_t old)
 	if (!atomic_compare_exchange_strong_explicit(&cell->slot, &old, old & ~EVC_LATEST_COUNT,
 						     memory_order_relaxed, memory_order_relaxed))
 		return old;
-	/* Release, pairs with evc_latest_superseded: the exchange above. */
+	/* Release, pairs with evc_latest_subscription_superseded: the exchange above. */
 	atomic_fetch_add_explicit(&cell->superseded, evc_latest_count_in(EVC_LATEST_COUNT), memory_order_release);
 	return old & ~EVC_LATEST_COUNT;
 }
@@ -333,7 +333,7 @@ static struct evc_envelope *take_event(struct evc_latest *latest, struct evc_cel
 	if (atomic_load_explicit(&cell->superseded, memory_order_relaxed) != 0)
 		superseded += atomic_exchange_explicit(&cell->superseded, 0, memory_order_relaxed);
 	if (superseded > 0)
-		/* Release, pairs with evc_latest_superseded: the two exchanges above. */
+		/* Release, pairs with evc_latest_subscription_superseded: the two exchanges above. */
 		atomic_fetch_add_explicit(&latest->superseded, superseded, memory_order_release);
 	return envelope_in(slot);
 }

@@ -195,9 +195,6 @@ void evc_latest_list_add(struct evc_latest *latest);
 /* What it has counted stays with the list. */
 void evc_latest_list_remove(struct evc_latest *latest);
 
-/* How many of one subscription were superseded. */
-uint64_t evc_latest_superseded(struct evc_latest *latest);
-
 /* The figures of all latest-only and conflated subscriptions that a mailbox ever had. */
 struct evc_latest_figures {
 	uint64_t superseded;

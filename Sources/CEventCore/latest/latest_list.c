@@ -22,8 +22,9 @@ static struct evc_cell *first_cell(struct evc_latest *latest)
  * Exact while nothing is dispatched or taken. A count moves from a slot to its cell and on to the subscription, and is
  * looked for the other way round: while it moves it may be missing, but is not counted twice.
  */
-uint64_t evc_latest_superseded(struct evc_latest *latest)
+uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription)
 {
+	struct evc_latest *latest = evc_latest_of(subscription);
 	/* Acquire, both, pairs with `take` and `carry`: what has come here has left the place before. */
 	uint64_t sum = atomic_load_explicit(&latest->superseded, memory_order_acquire);
 
@@ -32,11 +33,6 @@ uint64_t evc_latest_superseded(struct evc_latest *latest)
 		sum += evc_latest_count_in(atomic_load_explicit(&cell->slot, memory_order_relaxed));
 	}
 	return sum;
-}
-
-uint64_t evc_latest_subscription_superseded(struct evc_subscription *subscription)
-{
-	return evc_latest_superseded(evc_latest_of(subscription));
 }
 
 struct evc_latest_list *evc_latest_list_in(struct evc_subscription_list *subscriptions)
@@ -86,7 +82,7 @@ void evc_latest_list_remove(struct evc_latest *latest)
 	*latest->link = latest->next;
 	if (latest->next != NULL)
 		latest->next->link = latest->link;
-	list->superseded += evc_latest_superseded(latest);
+	list->superseded += evc_latest_subscription_superseded(&latest->subscription);
 	list->refused += atomic_load_explicit(&latest->refused, memory_order_relaxed);
 	pthread_mutex_unlock(&list->mutex);
 }
@@ -103,7 +99,7 @@ struct evc_latest_figures evc_latest_read(struct evc_subscription_list *subscrip
 	figures.superseded = list->superseded;
 	figures.refused = list->refused;
 	for (struct evc_latest *latest = list->first; latest != NULL; latest = latest->next) {
-		figures.superseded += evc_latest_superseded(latest);
+		figures.superseded += evc_latest_subscription_superseded(&latest->subscription);
 		figures.refused += atomic_load_explicit(&latest->refused, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&list->mutex);
