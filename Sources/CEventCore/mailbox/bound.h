@@ -89,13 +89,13 @@ struct evc_bound {
 	const struct evc_bound_ops *ops;
 	const struct evc_mailbox_kind *how;
 	struct evc_sink *mailbox;
-	/* The way into a mailbox for subscriptions that are unbounded. */
-	struct evc_sink unbounded;
 	/*
 	 * EVC_OVERFLOW_DROP_OLDEST: where the events of this mailbox wait, so that producers can take them out again;
 	 * NULL under the other policies. Tokens wait in the mailbox itself, since nobody may take them out.
 	 */
 	struct evc_shared_lanes *lanes;
+	/* The way into a mailbox for subscriptions that are unbounded. */
+	struct evc_sink unbounded;
 
 	/* Written by producers at each admission, and `limit` when it is reached. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t admitted;
@@ -196,15 +196,13 @@ static inline bool evc_bound_is_entered(struct evc_bound *bound)
 }
 
 /*
- * bound_accept.c: what the sink of a bounded mailbox does with a chain that is not empty; of one envelope that found
- * no place, with EVC_OK and `*is_admitted` false if it has ended, and `*end` as above; and counts what it refuses.
+ * bound_accept.c: what the sink of a bounded mailbox does with a chain; of one envelope that found no place, with
+ * EVC_OK and `*is_admitted` false if it has ended, and `*end` as above; and counts what it refuses.
  */
 enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain *chain);
 enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, uint64_t *end,
 				   bool *is_admitted);
 void evc_bound_count_refused(struct evc_bound *bound, uint32_t events);
-/* The same with EVC_OVERFLOW_DROP_OLDEST. */
-enum evc_status evc_bound_accept_displacing(struct evc_bound *bound, const struct evc_chain *chain);
 
 /* Adds the counters of a bound, which may be NULL, to those of its mailbox. Any thread. */
 void evc_bound_read(struct evc_bound *bound, const uint64_t depths[EVC_LANE_COUNT],

@@ -92,44 +92,6 @@ static enum evc_status post_part(struct evc_bound *bound, struct evc_envelope *f
 	return status;
 }
 
-enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain *chain)
-{
-	struct evc_envelope *envelope = chain->first, *next = NULL;
-	uint32_t left = chain->count;
-	enum evc_status status;
-	uint64_t end = 0;
-
-	if (evc_unlikely(bound->how->is_closed(bound->mailbox)))
-		return EVC_CLOSED;
-	while (left > 0) {
-		uint32_t admitted = evc_bound_admit(bound, left), done = 1;
-
-		if (evc_likely(admitted > 0)) {
-			status = post_part(bound, envelope, admitted, &next);
-			done = admitted;
-		} else {
-			bool is_admitted;
-
-			next = evc_slot_next(envelope);
-			status = evc_bound_overflow(bound, envelope, &end, &is_admitted);
-			if (is_admitted)
-				status = post_part(bound, envelope, 1, &next);
-		}
-		if (evc_unlikely(status != EVC_OK)) {
-			if (left < chain->count) {
-				refuse_rest(bound, envelope, left);
-				return EVC_OK;
-			}
-			if (status == EVC_FULL)
-				evc_bound_count_refused(bound, left);
-			return status;
-		}
-		left -= done;
-		envelope = next;
-	}
-	return EVC_OK;
-}
-
 /* Finds a place for an event of this lane. False: there is none. `*victim`: the event that had the place. */
 static bool find_place(struct evc_bound *bound, unsigned lane, struct evc_envelope **victim)
 {
@@ -160,14 +122,12 @@ static bool provide(struct evc_thread_record *record, uint32_t lanes)
 	return lanes >> EVC_LANE_FIRST_QUEUE == 0 || evc_spares_provide(record, EVC_NEEDS_SEGMENT, 1, false);
 }
 
-enum evc_status evc_bound_accept_displacing(struct evc_bound *bound, const struct evc_chain *chain)
+static enum evc_status accept_displacing(struct evc_bound *bound, const struct evc_chain *chain)
 {
 	struct evc_thread_record *record = evc_thread_record();
 	struct evc_chain dropped = EVC_CHAIN_EMPTY, displaced = EVC_CHAIN_EMPTY;
 	struct evc_envelope *envelope = chain->first, *next, *victim;
 
-	if (evc_unlikely(bound->how->is_closed(bound->mailbox)))
-		return EVC_CLOSED;
 	if (evc_unlikely(record == NULL || !provide(record, chain->lanes)))
 		return EVC_OUT_OF_MEMORY;
 	for (uint32_t left = chain->count; left > 0; left--, envelope = next) {
@@ -189,6 +149,48 @@ enum evc_status evc_bound_accept_displacing(struct evc_bound *bound, const struc
 		bound->how->tell(bound->mailbox, (unsigned)__builtin_ctz(lanes));
 	drop_all(bound, dropped.first, true);
 	drop_all(bound, displaced.first, false);
+	return EVC_OK;
+}
+
+enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain *chain)
+{
+	struct evc_envelope *envelope = chain->first, *next = NULL;
+	uint32_t left = chain->count;
+	enum evc_status status;
+	uint64_t end = 0;
+
+	if (evc_unlikely(envelope == NULL))
+		return EVC_INVALID_ARGUMENT;
+	if (evc_unlikely(bound->how->is_closed(bound->mailbox)))
+		return EVC_CLOSED;
+	if (bound->lanes != NULL)
+		return accept_displacing(bound, chain);
+	while (left > 0) {
+		uint32_t admitted = evc_bound_admit(bound, left), done = 1;
+
+		if (evc_likely(admitted > 0)) {
+			status = post_part(bound, envelope, admitted, &next);
+			done = admitted;
+		} else {
+			bool is_admitted;
+
+			next = evc_slot_next(envelope);
+			status = evc_bound_overflow(bound, envelope, &end, &is_admitted);
+			if (is_admitted)
+				status = post_part(bound, envelope, 1, &next);
+		}
+		if (evc_unlikely(status != EVC_OK)) {
+			if (left < chain->count) {
+				refuse_rest(bound, envelope, left);
+				return EVC_OK;
+			}
+			if (status == EVC_FULL)
+				evc_bound_count_refused(bound, left);
+			return status;
+		}
+		left -= done;
+		envelope = next;
+	}
 	return EVC_OK;
 }
 #endif

@@ -39,12 +39,7 @@ static enum evc_status post(struct evc_sink *sink, const struct evc_chain *chain
 
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	struct evc_mailbox *mailbox = evc_mailbox_of(sink);
-
-	if (evc_unlikely(chain->first == NULL))
-		return EVC_INVALID_ARGUMENT;
-	return mailbox->displaces ? evc_bound_accept_displacing(mailbox->bound, chain)
-				  : evc_bound_accept(mailbox->bound, chain);
+	return evc_bound_accept(evc_mailbox_of(sink)->bound, chain);
 }
 
 static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *envelope)

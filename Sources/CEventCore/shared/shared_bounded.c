@@ -44,11 +44,7 @@ static enum evc_status post(struct evc_sink *sink, const struct evc_chain *chain
 
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
-	struct evc_bound *bound = evc_shared_mailbox_of(sink)->bound;
-
-	if (evc_unlikely(chain->first == NULL))
-		return EVC_INVALID_ARGUMENT;
-	return bound->lanes != NULL ? evc_bound_accept_displacing(bound, chain) : evc_bound_accept(bound, chain);
+	return evc_bound_accept(evc_shared_mailbox_of(sink)->bound, chain);
 }
 
 bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity, enum evc_overflow overflow,
