@@ -17,46 +17,44 @@
 #include "platform/clock.h"
 #include "platform/parker_private.h"
 
+/* Has a parker's word, which is the count, and its system calls; not its protocol, which is for one sleeper. */
 struct evc_event_count {
-	_Atomic uint32_t count;
-	/* The system's calls, which parkers use too. Constant. */
-	const struct evc_parker_ops *ops;
-	void *state;
+	struct evc_parker parker;
 };
 
 /* False = out of memory. */
 static inline bool evc_event_count_open(struct evc_event_count *event_count)
 {
-	atomic_init(&event_count->count, 0);
-	event_count->ops = NULL;
-	return evc_parker_open(&event_count->ops, &event_count->state) == EVC_OK;
+	return evc_parker_init(&event_count->parker, NULL) == EVC_OK;
 }
 
 static inline void evc_event_count_close(struct evc_event_count *event_count)
 {
-	if (event_count->ops->close != NULL)
-		event_count->ops->close(event_count->state);
+	evc_parker_close(&event_count->parker);
 }
 
 /* W1. */
 static inline uint32_t evc_event_count_read(struct evc_event_count *event_count)
 {
-	return atomic_load_explicit(&event_count->count, memory_order_acquire);
+	return atomic_load_explicit(&event_count->parker.word, memory_order_acquire);
 }
 
 /* W3, until `end` at the latest (EVC_FOREVER: no limit). May return early without a reason. Blocking. */
 static inline void evc_event_count_wait(struct evc_event_count *event_count, uint32_t seen, uint64_t end)
 {
-	event_count->ops->wait(event_count->state, (const uint32_t *)(const void *)&event_count->count, seen,
-			       evc_clock_left(end));
+	struct evc_parker *parker = &event_count->parker;
+
+	parker->ops->wait(parker->state, (const uint32_t *)(const void *)&parker->word, seen, evc_clock_left(end));
 }
 
 /* A2, A3. Waits for nobody; but elsewhere than on Linux for the mutex that A3 takes. */
 static inline void evc_event_count_advance(struct evc_event_count *event_count)
 {
+	struct evc_parker *parker = &event_count->parker;
+
 	/* Pairs with W1. */
-	atomic_fetch_add_explicit(&event_count->count, 1, memory_order_release);
-	event_count->ops->wake(event_count->state, (const uint32_t *)(const void *)&event_count->count);
+	atomic_fetch_add_explicit(&parker->word, 1, memory_order_release);
+	parker->ops->wake(parker->state, (const uint32_t *)(const void *)&parker->word);
 }
 
 #endif

@@ -31,25 +31,19 @@
 #include "platform/allocator.h"
 #include "platform/clock.h"
 
-enum evc_status evc_parker_open(const struct evc_parker_ops **ops, void **state)
-{
-	if (*ops == NULL)
-		*ops = evc_parker_futex();
-	if (*ops == NULL)
-		*ops = evc_parker_posix();
-	if ((*ops)->wait == NULL || (*ops)->wake == NULL)
-		return EVC_INVALID_ARGUMENT;
-	*state = (*ops)->open != NULL ? (*ops)->open() : NULL;
-	return (*ops)->open != NULL && *state == NULL ? EVC_OUT_OF_MEMORY : EVC_OK;
-}
-
 enum evc_status evc_parker_init(struct evc_parker *parker, const struct evc_parker_ops *ops)
 {
 	void *state;
-	enum evc_status status = evc_parker_open(&ops, &state);
 
-	if (status != EVC_OK)
-		return status;
+	if (ops == NULL)
+		ops = evc_parker_futex();
+	if (ops == NULL)
+		ops = evc_parker_posix();
+	if (ops->wait == NULL || ops->wake == NULL)
+		return EVC_INVALID_ARGUMENT;
+	state = ops->open != NULL ? ops->open() : NULL;
+	if (ops->open != NULL && state == NULL)
+		return EVC_OUT_OF_MEMORY;
 	atomic_init(&parker->word, 0);
 	parker->ops = ops;
 	parker->state = state;

@@ -14,10 +14,7 @@ struct evc_parker {
 	void *state;
 };
 
-/* Opens the state of `*ops`; of the system's best calls, which it sets, if that is NULL. Their `wake` wakes all. */
-enum evc_status evc_parker_open(const struct evc_parker_ops **ops, void **state);
-
-/* As evc_parker_create, in the caller's memory, which is unchanged after an error. */
+/* As evc_parker_create, in the caller's memory, which is unchanged after an error. The system's `wake` wakes all. */
 enum evc_status evc_parker_init(struct evc_parker *parker, const struct evc_parker_ops *ops);
 void evc_parker_close(struct evc_parker *parker);
 

@@ -434,8 +434,8 @@ size_t evc_domain_blocks(void)
 void evc_domain_end(void)
 {
 	atomic_store_explicit(&call_at, 0, memory_order_relaxed);
-	if (parker.ops != NULL && parker.ops->close != NULL)
-		parker.ops->close(parker.state);
+	if (parker.ops != NULL)
+		evc_parker_close(&parker);
 	parker.ops = NULL;
 }
 #endif
