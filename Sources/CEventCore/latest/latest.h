@@ -118,6 +118,13 @@ struct evc_mailbox_kind {
 	void (*put)(struct evc_sink *mailbox, unsigned lane, struct evc_envelope *token);
 	/* P3: tells the consumer, or the workers, of what was put into this lane. */
 	void (*tell)(struct evc_sink *mailbox, unsigned lane);
+	/* Of a bound (bound.h): B1, and C1. */
+	void (*raise)(struct evc_sink *mailbox);
+	void (*clear)(struct evc_sink *mailbox);
+	/* True if the calling thread is a consumer of the mailbox, in a handler. */
+	bool (*is_consumer)(struct evc_sink *mailbox);
+	/* A4, of several lanes. Anything but EVC_OK: no memory, and nothing was posted. */
+	enum evc_status (*post)(struct evc_sink *mailbox, const struct evc_chain *chain);
 };
 
 /* The latest-only subscriptions of a mailbox, made with the first of them. */

@@ -33,8 +33,7 @@ static bool open_lanes(struct evc_bound *bound)
 }
 
 struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, uint64_t block_ns,
-				   const struct evc_bound_ops *ops, const struct evc_mailbox_kind *how,
-				   struct evc_sink *mailbox)
+				   const struct evc_mailbox_kind *how, struct evc_sink *mailbox)
 {
 	struct evc_bound *bound = evc_allocate(sizeof(*bound), _Alignof(struct evc_bound));
 
@@ -44,7 +43,6 @@ struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, 
 		.capacity = capacity,
 		.block_ns = block_ns,
 		.policy = policy,
-		.ops = ops,
 		.how = how,
 		.mailbox = mailbox,
 	};
@@ -137,7 +135,7 @@ enum evc_status evc_bound_wait(struct evc_bound *bound, uint64_t *end)
 	for (bool is_late = false;; is_late = *end != EVC_FOREVER && evc_clock_now() >= *end) {
 		/* B0: before the raise, and before the look at CLOSED, which a close sets before the advance that B0 acquires. */
 		round = evc_event_count_read(&bound->rounds);
-		bound->ops->raise(bound->mailbox);
+		bound->how->raise(bound->mailbox);
 		if (bound->how->is_closed(bound->mailbox))
 			return EVC_CLOSED;
 		if (evc_bound_admit_by_look(bound, 1) > 0)
@@ -152,7 +150,7 @@ void evc_bound_unblock(struct evc_bound *bound, uint64_t places)
 {
 	if (!evc_bound_has_places(bound, places))
 		return;
-	bound->ops->clear(bound->mailbox);
+	bound->how->clear(bound->mailbox);
 	evc_event_count_advance(&bound->rounds);
 }
 

@@ -70,23 +70,11 @@
 /* How many places are free before a consumer at work wakes producers; or half of the capacity, if that is less. */
 #define EVC_BOUND_PLACES 16u
 
-/* What only a bound does to its mailbox, given as its sink. */
-struct evc_bound_ops {
-	/* B1, and C1. */
-	void (*raise)(struct evc_sink *mailbox);
-	void (*clear)(struct evc_sink *mailbox);
-	/* True if the calling thread is a consumer of the mailbox, in a handler. */
-	bool (*is_consumer)(struct evc_sink *mailbox);
-	/* A4, of several lanes. Anything but EVC_OK: no memory, and nothing was posted. */
-	enum evc_status (*post)(struct evc_sink *mailbox, const struct evc_chain *chain);
-};
-
 struct evc_bound {
 	/* Constant. */
 	uint64_t capacity;
 	uint64_t block_ns;
 	enum evc_overflow policy;
-	const struct evc_bound_ops *ops;
 	const struct evc_mailbox_kind *how;
 	struct evc_sink *mailbox;
 	/*
@@ -120,8 +108,7 @@ struct evc_bound {
 
 /* Makes the bound of a mailbox. NULL = out of memory. */
 struct evc_bound *evc_bound_create(uint64_t capacity, enum evc_overflow policy, uint64_t block_ns,
-				   const struct evc_bound_ops *ops, const struct evc_mailbox_kind *how,
-				   struct evc_sink *mailbox);
+				   const struct evc_mailbox_kind *how, struct evc_sink *mailbox);
 /* `bound` may be NULL. */
 void evc_bound_destroy(struct evc_bound *bound);
 

@@ -44,7 +44,7 @@ enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope 
 		return EVC_OK;
 	case EVC_OVERFLOW_BLOCK:
 		/* Nobody else would free a place. */
-		if (bound->ops->is_consumer(bound->mailbox))
+		if (bound->how->is_consumer(bound->mailbox))
 			break;
 		status = evc_bound_wait(bound, end);
 		*is_admitted = status == EVC_OK;
@@ -82,7 +82,7 @@ static enum evc_status post_part(struct evc_bound *bound, struct evc_envelope *f
 	}
 	*next = evc_slot_next(part.last);
 	evc_slot_set_next(part.last, NULL);
-	status = bound->ops->post(bound->mailbox, &part);
+	status = bound->how->post(bound->mailbox, &part);
 	if (evc_likely(status == EVC_OK))
 		return EVC_OK;
 	/* The chain is whole again. */

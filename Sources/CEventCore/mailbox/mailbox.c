@@ -163,25 +163,6 @@ enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
 	return status == EVC_OK ? evc_subscription_list_add(&mailbox->subscriptions, &as, out) : status;
 }
 
-/* What a latest-only subscription or a bound does to its mailbox (latest.h). */
-
-static bool is_closed(struct evc_sink *sink)
-{
-	return evc_mailbox_is_closed(evc_mailbox_of(sink));
-}
-
-static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
-{
-	evc_mailbox_put(evc_mailbox_of(sink), lane, token, token, 1);
-}
-
-static void tell(struct evc_sink *sink, unsigned lane)
-{
-	evc_mailbox_tell(evc_mailbox_of(sink), lane);
-}
-
-const struct evc_mailbox_kind evc_mailbox_kind_private = { EVC_NEEDS_TOKEN, is_closed, put_token, tell };
-
 static enum evc_status add_latest(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
 				  const struct evc_conflation *conflation, struct evc_subscription **out)
 {

@@ -3,9 +3,24 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-/* What a bound (bound.h) does to a mailbox, and the functions of a bounded mailbox's sinks. */
+/* What a latest-only subscription or a bound does to a mailbox (latest.h); the functions of a bounded one's sinks. */
 #include "mailbox/mailbox_own.h"
 #include "memory/spares.h"
+
+static bool is_closed(struct evc_sink *sink)
+{
+	return evc_mailbox_is_closed(evc_mailbox_of(sink));
+}
+
+static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
+{
+	evc_mailbox_put(evc_mailbox_of(sink), lane, token, token, 1);
+}
+
+static void tell(struct evc_sink *sink, unsigned lane)
+{
+	evc_mailbox_tell(evc_mailbox_of(sink), lane);
+}
 
 /* B1. Wakes nobody: if B2 finds the mailbox full, its consumer has something to do. */
 static void raise_blocked(struct evc_sink *sink)
@@ -36,6 +51,10 @@ static enum evc_status post(struct evc_sink *sink, const struct evc_chain *chain
 		evc_mailbox_push_chain(mailbox, chain, evc_mailbox_push);
 	return EVC_OK;
 }
+
+const struct evc_mailbox_kind evc_mailbox_kind_private = {
+	EVC_NEEDS_TOKEN, is_closed, put_token, tell, raise_blocked, clear_blocked, is_consumer, post
+};
 
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
@@ -119,11 +138,9 @@ static void release_unbounded(struct evc_sink *sink)
 
 bool evc_mailbox_bound_open(struct evc_mailbox *mailbox, const struct evc_mailbox_options *options)
 {
-	static const struct evc_bound_ops ops = { raise_blocked, clear_blocked, is_consumer, post };
-
 	if (options->capacity == 0)
 		return true;
-	mailbox->bound = evc_bound_create(options->capacity, options->overflow, options->block_ns, &ops,
+	mailbox->bound = evc_bound_create(options->capacity, options->overflow, options->block_ns,
 					  &evc_mailbox_kind_private, &mailbox->sink);
 	if (mailbox->bound == NULL)
 		return false;

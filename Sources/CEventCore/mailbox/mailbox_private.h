@@ -331,7 +331,7 @@ struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,
  */
 unsigned evc_mailbox_first(struct evc_mailbox *mailbox);
 struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigned lane);
-/* mailbox.c: a mailbox of one consumer, as what stands in front of it sees it. */
+/* mailbox_bounded.c: a mailbox of one consumer, as what stands in front of it sees it. */
 extern const struct evc_mailbox_kind evc_mailbox_kind_private;
 /* mailbox.c: exchanges a taken token for its event; NULL if it stands for none. */
 struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token);

@@ -18,6 +18,25 @@
 
 _Thread_local EVC_FOUND_AT_START struct evc_shared_consumed *evc_shared_consumed;
 
+/* What a latest-only subscription, whose slot all workers share, or a bound does to its shared mailbox (latest.h). */
+
+static bool is_closed(struct evc_sink *sink)
+{
+	return evc_shared_is_closed(evc_shared_mailbox_of(sink));
+}
+
+static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
+{
+	evc_slot_set_next(token, NULL);
+	evc_shared_lanes_put(&evc_shared_mailbox_of(sink)->lanes, lane, token, 1);
+}
+
+static void tell(struct evc_sink *sink, unsigned lane)
+{
+	(void)lane;
+	evc_shared_tell(evc_shared_mailbox_of(sink));
+}
+
 static void raise_blocked(struct evc_sink *sink)
 {
 	atomic_store_explicit(&evc_shared_mailbox_of(sink)->is_blocked, true, memory_order_seq_cst);
@@ -42,6 +61,10 @@ static enum evc_status post(struct evc_sink *sink, const struct evc_chain *chain
 	return evc_shared_post(evc_shared_mailbox_of(sink), chain);
 }
 
+const struct evc_mailbox_kind evc_mailbox_kind_shared = {
+	EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, is_closed, put_token, tell, raise_blocked, clear_blocked, is_consumer, post
+};
+
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
 	return evc_bound_accept(evc_shared_mailbox_of(sink)->bound, chain);
@@ -50,9 +73,7 @@ static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *cha
 bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity, enum evc_overflow overflow,
 			   uint64_t block_ns)
 {
-	static const struct evc_bound_ops ops = { raise_blocked, clear_blocked, is_consumer, post };
-
-	mailbox->bound = evc_bound_create(capacity, overflow, block_ns, &ops, &evc_mailbox_kind_shared, &mailbox->sink);
+	mailbox->bound = evc_bound_create(capacity, overflow, block_ns, &evc_mailbox_kind_shared, &mailbox->sink);
 	if (mailbox->bound == NULL)
 		return false;
 	mailbox->sink.accept = accept;

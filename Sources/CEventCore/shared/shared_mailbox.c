@@ -197,29 +197,6 @@ evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
 	return status == EVC_OK ? evc_subscription_list_add(&mailbox->subscriptions, &as, out) : status;
 }
 
-/* What a latest-only subscription, whose slot all workers share, or a bound does to its shared mailbox (latest.h). */
-
-static bool is_closed(struct evc_sink *sink)
-{
-	return evc_shared_is_closed(evc_shared_mailbox_of(sink));
-}
-
-static void put_token(struct evc_sink *sink, unsigned lane, struct evc_envelope *token)
-{
-	evc_slot_set_next(token, NULL);
-	evc_shared_lanes_put(&evc_shared_mailbox_of(sink)->lanes, lane, token, 1);
-}
-
-static void tell(struct evc_sink *sink, unsigned lane)
-{
-	(void)lane;
-	evc_shared_tell(evc_shared_mailbox_of(sink));
-}
-
-const struct evc_mailbox_kind evc_mailbox_kind_shared = {
-	EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, is_closed, put_token, tell
-};
-
 static enum evc_status add_latest(struct evc_shared_mailbox *mailbox, const struct evc_shared_subscription_options *options,
 				  const struct evc_conflation *conflation, struct evc_subscription **out)
 {
