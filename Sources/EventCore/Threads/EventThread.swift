@@ -64,33 +64,14 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - central: Where its events are dispatched. A thread of a pool names the pool's central or none.
+  ///   - mailbox: How many events may wait, and what becomes of more. A pool bounds the mailbox of its threads itself.
   ///   - waitStrategy: What the thread does while no event waits.
   ///   - name: How debuggers show the thread; nil takes the name of the class.
   ///
   /// **Threads**: any. The callbacks may be called before this returns.
   public init(
-    on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
-    name: String? = nil
-  ) {
-    let membership = PoolConstruction.takeMembership(for: Self.self, on: central)
-    self.central = membership?.central ?? central
-    direct = membership?.direct ?? self.central.basis.makeRouter()
-    consumer = Self.makeConsumer(self.central, direct, membership, waitStrategy, .unbounded, name: name)
-    begin(membership, name: name)
-  }
-
-  /// Starts a thread for which only so many events may wait. A pool bounds the mailbox of its threads itself.
-  ///
-  /// - Parameters:
-  ///   - central: Where its events are dispatched.
-  ///   - mailbox: How many events may wait, and what becomes of more.
-  ///   - waitStrategy: What the thread does while no event waits.
-  ///   - name: How debuggers show the thread; nil takes the name of the class.
-  ///
-  /// **Threads**: any. The callbacks may be called before this returns.
-  public init(
-    on central: EventCentral = .shared, mailbox: EventMailboxCapacity, waitStrategy: EventWaitStrategy = .park,
-    name: String? = nil
+    on central: EventCentral = .shared, mailbox: EventMailboxCapacity = .unbounded,
+    waitStrategy: EventWaitStrategy = .park, name: String? = nil
   ) {
     mailbox.check(for: "EventThread")
     let membership = PoolConstruction.takeMembership(for: Self.self, on: central)

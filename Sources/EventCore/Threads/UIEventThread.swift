@@ -40,29 +40,14 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - central: Where its events are dispatched.
-  ///   - waitStrategy: Ignored, since there is no thread.
-  ///   - name: Ignored likewise.
-  ///
-  /// **Threads**: any; the callbacks run on the MainActor in any case.
-  public override init(
-    on central: EventCentral = .shared, waitStrategy: EventWaitStrategy = .park,
-    name: String? = nil
-  ) {
-    super.init(on: central, pump: Self.makePump(on: central))
-  }
-
-  /// Makes a mailbox in which only so many events wait, as ``EventThread/init(on:mailbox:waitStrategy:name:)``.
-  ///
-  /// - Parameters:
-  ///   - central: Where its events are dispatched.
   ///   - mailbox: How many events may wait, and what becomes of more.
   ///   - waitStrategy: Ignored, since there is no thread.
   ///   - name: Ignored likewise.
   ///
   /// **Threads**: any; the callbacks run on the MainActor in any case.
   public override init(
-    on central: EventCentral = .shared, mailbox: EventMailboxCapacity, waitStrategy: EventWaitStrategy = .park,
-    name: String? = nil
+    on central: EventCentral = .shared, mailbox: EventMailboxCapacity = .unbounded,
+    waitStrategy: EventWaitStrategy = .park, name: String? = nil
   ) {
     super.init(on: central, mailbox: mailbox, pump: Self.makePump(on: central))
   }
