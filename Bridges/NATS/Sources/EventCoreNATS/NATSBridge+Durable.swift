@@ -199,35 +199,27 @@ extension NATSBridge {
       }
       if !isRead { delivery.refuse() } else if !isTaken { delivery.giveBack(after: options.delay) }
     }
-    let context = SendablePointer(inlet.context)
-    let made = Locked<SendablePointer?>(nil)
-    let subscribed = await Swift.Result { () async throws(NATSBridgeError) in
+    // Written once, on the thread that `withStreams` awaits, and read after that.
+    nonisolated(unsafe) var subscription: OpaquePointer?
+    do throws(NATSBridgeError) {
       try await withStreams { streams in
         var subscriptionOptions = jsSubOptions()
         jsSubOptions_Init(&subscriptionOptions)
         subscriptionOptions.ManualAck = true
-        var subscription: OpaquePointer?
-        let status = stream.withCString { stream in
+        return stream.withCString { stream in
           name.withCString { name in
             subscriptionOptions.Stream = stream
             subscriptionOptions.Consumer = name
             subscriptionOptions.Queue = name
             return js_Subscribe(
-              &subscription, streams, E.subject, Inlet.handler, context.pointer, nil, &subscriptionOptions, nil)
+              &subscription, streams, E.subject, Inlet.handler, inlet.context, nil, &subscriptionOptions, nil)
           }
         }
-        if let subscription {
-          let result = SendablePointer(UnsafeMutableRawPointer(subscription))
-          made.withLock { $0 = result }
-        }
-        return status
       } or: { "subscribe to the stream \(stream) as \(name)" }
-    }
-    if case .failure(let error) = subscribed {
+    } catch {
       inlet.letGo()
       throw error
     }
-    let subscription = made.withLock { $0 }.map { OpaquePointer($0.pointer) }
     return try keep(inlet, subscription, NATS_OK, "subscribe to the stream \(stream) as \(name)")
   }
 
@@ -311,18 +303,6 @@ func isSubject(_ subject: String, of pattern: String) -> Bool {
     guard word.elementsEqual("*".utf8) || word.elementsEqual(words[index]) else { return false }
   }
   return words.count == wanted.count
-}
-
-private struct SendablePointer: @unchecked Sendable {
-  // Points to an inlet, or to a subscription of the client's, both of which any thread may use.
-  let pointer: UnsafeMutableRawPointer
-  init(_ pointer: UnsafeMutableRawPointer) { self.pointer = pointer }
-}
-
-extension Result where Failure == NATSBridgeError {
-  fileprivate init(_ body: () async throws(NATSBridgeError) -> Success) async {
-    do throws(NATSBridgeError) { self = .success(try await body()) } catch { self = .failure(error) }
-  }
 }
 
 /// Has a stream store messages. On the bridge's thread.
