@@ -30,13 +30,13 @@ extension NATSBridge {
         """)
     }
     let outlet = Outlet(E.self, self)
-    let thread = WeakThread(thread)
+    weak let thread = thread
     return publish { (event: E, priority, method, time) in
       guard batch > 1 else {
         outlet.send(event, under: E.subject, method, priority, time)
         return
       }
-      outlet.sendBatched(event, method, priority, time, atMost: batch, before: { thread.object?.eventCount ?? 0 })
+      outlet.sendBatched(event, method, priority, time, atMost: batch, before: { thread?.eventCount ?? 0 })
     }
   }
 
@@ -187,13 +187,6 @@ func fields(of message: OpaquePointer) -> [String: String] {
     fields[String(cString: name)] = String(cString: text)
   }
   return fields
-}
-
-/// A callback that retained its thread would keep it alive.
-private struct WeakThread: @unchecked Sendable {
-  // Not changed after the initialiser; the runtime guards the reference.
-  private(set) weak var object: EventThread?
-  init(_ object: EventThread) { self.object = object }
 }
 
 /// Nanoseconds since 1970.

@@ -55,7 +55,7 @@ extension NATSBridge {
       }
     }
     let entries = types.map { TreeEntry($0, node, prefix, self, life) }
-    let place = WeakNode(node)
+    weak let place = node
     let (counters, prefixLength) = (counters, prefix.utf8.count + 1)
     let undo = { for entry in entries { entry.end() } }
     let incoming = try receive("\(prefix).>", nil, or: undo) { message in
@@ -63,14 +63,14 @@ extension NATSBridge {
       let rest = String(subject.utf8.dropFirst(prefixLength)) ?? ""
       for entry in entries {
         guard let words = pathWords(rest, before: entry.suffix) else { continue }
-        return entry.raise(message, place.node.flatMap { find(words, below: $0) })
+        return entry.raise(message, place.flatMap { find(words, below: $0) })
       }
       counters.received.increment()
       counters.foreign.increment()
     }
     let registration = keep(RemoteRegistration([{ incoming.remove() }] + entries.map(\.end), of: self))
     // Their handlers may have been removed, from a node that lives on.
-    life.whenOver { if place.node == nil { registration.remove() } }
+    life.whenOver { if place == nil { registration.remove() } }
     return registration
   }
 }
@@ -108,9 +108,9 @@ private struct TreeEntry: Sendable {
     // Through the outbox: the thread that raises waits for nobody.
     let outlet = Outlet(E.self, bridge)
     let thread = bridge.thread
-    let place = WeakNode(node)
+    weak let place = node
     let handler = node.addHandler(.onRaise, for: E.self) { context in
-      guard !context.isInward, let node = place.node else { return .continue }
+      guard !context.isInward, let node = place else { return .continue }
       guard let below = node.nodes(downTo: context.source) else {
         // Through the outbox as well, so that the counts add up.
         thread.queueEvent(Posted { counters.unsent.increment() })
@@ -165,12 +165,6 @@ extension EventRaiseScope {
     }
     if isEmpty { return nil }
   }
-}
-
-private struct WeakNode: @unchecked Sendable {
-  // Not changed after the initialiser; the runtime guards the reference.
-  private(set) weak var node: EventNode?
-  init(_ node: EventNode) { self.node = node }
 }
 
 /// The name of a node as a word of a subject: what subjects cannot have is written as in a URL.

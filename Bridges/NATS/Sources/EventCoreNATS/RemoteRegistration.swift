@@ -15,17 +15,17 @@ public final class RemoteRegistration: Sendable {
   }
   private let kind: Kind
   private let hasEnded = Atomic<Bool>(false)
-  private let bridge: WeakBridge
+  private weak let bridge: NATSBridge?
 
   init(inward subscription: OpaquePointer, overrun: Overrun, of bridge: NATSBridge) {
     kind = .inward(Locked(Subscription(subscription, bridge.link)), overrun)
-    self.bridge = WeakBridge(bridge)
+    self.bridge = bridge
   }
 
   /// Whatever ends by closures.
   init(_ ends: [@Sendable () -> Void], of bridge: NATSBridge) {
     kind = .local(ends)
-    self.bridge = WeakBridge(bridge)
+    self.bridge = bridge
   }
 
   /// Whether nobody has begun to end it, by ``remove()`` or with its bridge. Once it is false, that may still be at
@@ -52,7 +52,7 @@ public final class RemoteRegistration: Sendable {
     case .local(let ends): for end in ends { end() }
     }
     // Last: now its count is final.
-    bridge.object?.forget(self)
+    bridge?.forget(self)
     return true
   }
 
@@ -124,11 +124,4 @@ private final class Subscription: @unchecked Sendable {
   func use<Result>(_ body: (OpaquePointer, Link) -> Result) -> Result {
     withExtendedLifetime(self) { body(pointer, link) }
   }
-}
-
-/// The bridge retains its registrations.
-private struct WeakBridge: @unchecked Sendable {
-  // Not changed after the initialiser; the runtime guards the reference.
-  private(set) weak var object: NATSBridge?
-  init(_ object: NATSBridge) { self.object = object }
 }
