@@ -55,14 +55,11 @@ extension NATSBridge {
     let requests = PendingRequests(within: limit, options)
     let replies = try receive(requests.pattern, nil) { requests.takeReply($0) }
     let entries = types.map { ForwardEntry($0, to: parent, requests, place, self) }
-    let isOver = SharedFlag()
-    let registration = keep(
-      RemoteRegistration(
-        [{ isOver.value.store(true, ordering: .relaxed) }, { replies.remove() }, { requests.end() }], of: self))
+    let registration = keep(RemoteRegistration([{ replies.remove() }, { requests.end() }], of: self))
     place.whenOver { registration.remove() }
     let top = ObjectIdentifier(coordinator)
     coordinator.unhandledEvents = { event in
-      if !isOver.value.load(ordering: .relaxed) {
+      if registration.isActive {
         for entry in entries where entry.forward(event, top) { break }
       }
       return .pass
@@ -146,11 +143,6 @@ extension NATSBridge {
 private func emissionSubject<E: RemoteEvent>(_ type: E.Type, _ parent: String) -> String {
   checkSubject(E.subject, of: "the RemoteEvent \(E.self)")
   return "\(parent).\(E.subject).emission"
-}
-
-private final class SharedFlag: Sendable {
-  // Relaxed: whoever reads it goes by nothing else.
-  let value = Atomic<Bool>(false)
 }
 
 /// Where the coordinators of a tree are used: the only place where its coordinator and closure are touched.
