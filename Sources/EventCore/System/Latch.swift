@@ -10,7 +10,7 @@ final class Latch: @unchecked Sendable {
   private var hasOpened = false
   private var waiters: [Waiter] = []
 
-  /// A task that waits.
+  /// A task that waits, or a thread with a clock.
   private final class Waiter: @unchecked Sendable {
     // Guarded by the latch's monitor.
 
@@ -18,26 +18,22 @@ final class Latch: @unchecked Sendable {
     var continuation: CheckedContinuation<Bool, Never>?
     /// Ends its timer.
     var timer: (@Sendable () -> Void)?
-    /// Whether its task was cancelled, which may happen before it waits.
-    var isCancelled = false
+    /// Whether its task was cancelled, which may happen before it waits, or its alarm has rung.
+    var isOver = false
   }
 
   /// Whether `wait` would return at once. Any thread.
-  var isOpen: Bool {
-    monitor.lock()
-    defer { monitor.unlock() }
-    return hasOpened
-  }
+  var isOpen: Bool { monitor.withLock { hasOpened } }
 
   /// Opens the gate. Any thread.
   func open() {
-    monitor.lock()
-    hasOpened = true
-    let waiters = waiters
-    self.waiters = []
-    monitor.unlock()
+    let waiting = monitor.withLock {
+      hasOpened = true
+      defer { waiters = [] }
+      return waiters
+    }
     monitor.wakeAll()
-    for waiter in waiters { resume(waiter) }
+    for waiter in waiting { resume(waiter) }
   }
 
   /// Waits until the gate is open. Any thread.
@@ -59,26 +55,18 @@ final class Latch: @unchecked Sendable {
   private func wait(untilAlarm deadline: UInt64, _ clock: CentralClock) -> Bool {
     while !isOpen, clock.now < deadline {
       // An alarm rings once, and may be early.
-      let alarm = Alarm()
+      let waiter = Waiter()
       let cancel = clock.alarm(at: deadline) {
-        self.monitor.lock()
-        alarm.hasRung = true
-        self.monitor.unlock()
+        self.monitor.withLock { waiter.isOver = true }
         self.monitor.wakeAll()
       }
       monitor.lock()
       // Looked at once it is set: a clock that stands still rings for no time that has passed.
-      while !hasOpened, !alarm.hasRung, clock.now < deadline { _ = monitor.wait(until: nil) }
+      while !hasOpened, !waiter.isOver, clock.now < deadline { _ = monitor.wait(until: nil) }
       monitor.unlock()
       cancel()
     }
     return isOpen
-  }
-
-  /// Guarded by the latch's monitor.
-  private final class Alarm: @unchecked Sendable {
-    // Guarded by the monitor of the latch that waits for it.
-    var hasRung = false
   }
 
   // MARK: From a task, without blocking its thread
@@ -96,9 +84,7 @@ final class Latch: @unchecked Sendable {
       let isOpen = await withTaskCancellationHandler {
         await opened(waiter, until: deadline, by: clock)
       } onCancel: {
-        monitor.lock()
-        waiter.isCancelled = true
-        monitor.unlock()
+        monitor.withLock { waiter.isOver = true }
         resume(waiter)
       }
       // An alarm rings once, and may be early.
@@ -109,7 +95,7 @@ final class Latch: @unchecked Sendable {
   private func opened(_ waiter: Waiter, until deadline: UInt64?, by clock: CentralClock? = nil) async -> Bool {
     await withCheckedContinuation { continuation in
       monitor.lock()
-      var waits = !hasOpened && !waiter.isCancelled
+      var waits = !hasOpened && !waiter.isOver
       if waits {
         waiter.timer = deadline.flatMap { timer(for: waiter, at: $0, clock) }
         // Looked at once it is set: a clock that stands still rings for no time that has passed.
