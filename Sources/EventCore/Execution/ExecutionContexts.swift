@@ -259,22 +259,20 @@ package final class ExecutionContexts: @unchecked Sendable {
 
   /// What the contexts have done, including those that have ended, and not counting event threads.
   var statistics: EventThreadStatistics {
-    let (statistics, ended) = state.withLock { state in
-      let ended = state.fold()
-      let consumers = state.open.values.map(\.consumer) + state.ending
-      return (consumers.reduce(state.past) { $0 + $1.statistics }, ended)
-    }
-    return withExtendedLifetime(ended) { statistics }
+    sum { state, consumers in consumers.reduce(state.past) { $0 + $1.statistics } }
   }
 
   /// The same of the mailboxes.
   var mailboxStatistics: EventMailboxStatistics {
-    let (statistics, ended) = state.withLock { state in
+    sum { state, consumers in consumers.reduce(state.pastMailboxes) { $0 + $1.mailboxStatistics } }
+  }
+
+  private func sum<Sum>(_ add: (State, [Consumer]) -> Sum) -> Sum {
+    let (sum, ended) = state.withLock { state in
       let ended = state.fold()
-      let consumers = state.open.values.map(\.consumer) + state.ending
-      return (consumers.reduce(state.pastMailboxes) { $0 + $1.mailboxStatistics }, ended)
+      return (add(state, state.open.values.map(\.consumer) + state.ending), ended)
     }
-    return withExtendedLifetime(ended) { statistics }
+    return withExtendedLifetime(ended) { sum }
   }
 
   // MARK: Ending
