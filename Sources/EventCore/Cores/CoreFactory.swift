@@ -27,7 +27,7 @@ extension EventCentral {
     @inline(__always)
     func setOrigin(_ origin: UInt64) -> UInt64 {
       #if URCU
-        lockFreeSetOrigin(origin)
+        CoreParts.setOrigin(origin)
       #else
         0
       #endif
@@ -44,7 +44,7 @@ extension EventCentral {
     /// Has the calling thread forget where it counts, before that memory goes.
     func forgetTallies() {
       #if URCU
-        lockFreeForgetTallies()
+        CoreParts.forgetTallies()
       #endif
     }
 
@@ -94,16 +94,4 @@ struct CoreParts: Sendable {
     makeBalancer: { LockingBalancer($0) },
     makeScheduler: { LockingScheduler(isDriven: $0) },
     trees: LockingTree.self)
-
-  #if URCU
-    fileprivate static let lockFree = CoreParts(
-      barrier: { lockFreeBarrier() },
-      reserve: { lockFreeReserve($0) },
-      makeRouter: { LockFreeRouter($0) },
-      makeMailbox: { LockFreeMailbox($0, $1, $2, $3) },
-      makeSharedMailbox: { LockFreeSharedMailbox($0) },
-      makeBalancer: { LockFreeBalancer($0) },
-      makeScheduler: { LockFreeScheduler(isDriven: $0) },
-      trees: LockFreeTree.self)
-  #endif
 }

@@ -149,18 +149,19 @@
     }
   }
 
-  /// The core's barrier on every running thread of the process; false if the system has none.
-  func lockFreeBarrier() -> Bool { evc_barrier_everywhere() }
+  extension CoreParts {
+    static let lockFree = CoreParts(
+      barrier: { evc_barrier_everywhere() },
+      reserve: { requireCore(evc_reserve(UInt32(clamping: $0)), "reserve memory for events") },
+      makeRouter: { LockFreeRouter($0) },
+      makeMailbox: { LockFreeMailbox($0, $1, $2, $3) },
+      makeSharedMailbox: { LockFreeSharedMailbox($0) },
+      makeBalancer: { LockFreeBalancer($0) },
+      makeScheduler: { LockFreeScheduler(isDriven: $0) },
+      trees: LockFreeTree.self)
 
-  /// Says whose handlers the calling thread runs. Returns who it was before.
-  func lockFreeSetOrigin(_ origin: UInt64) -> UInt64 { evc_thread_set_origin(origin) }
-
-  /// Has the calling thread tell observers of its next dispatches.
-  func lockFreeForgetTallies() { evc_thread_forget_tallies() }
-
-  /// Sets envelopes aside for the calling thread.
-  func lockFreeReserve(_ events: Int) {
-    requireCore(evc_reserve(UInt32(clamping: events)), "reserve memory for events")
+    static func setOrigin(_ origin: UInt64) -> UInt64 { evc_thread_set_origin(origin) }
+    static func forgetTallies() { evc_thread_forget_tallies() }
   }
 
   /// Swift has no way on when memory is out, and passes no wrong argument: anything but success
