@@ -10,7 +10,7 @@ extension Consumer: Instrumented {
   func followInstruments() { registry.followInstruments() }
 
   /// How many events wait in the mailbox.
-  var waiting: Int { mailbox.depths().reduce(0, +) }
+  var waiting: Int { mailbox.waiting }
 
   /// Keeps its last figures. Once it is settled: of calls that wait nobody knows yet which ones begin.
   func leaveInstruments() { basis.instruments.remove(probe) { reading } }
@@ -68,8 +68,7 @@ extension Consumer {
   private func mailboxStatistics(
     _ counts: (taken: UInt64, dropped: UInt64), _ asyncCalls: (waiting: UInt64, lost: UInt64)
   ) -> EventMailboxStatistics {
-    var statistics = EventMailboxStatistics(
-      counts, superseded: mailbox.supersededCount, waiting: waiting, mailbox.overflow)
+    var statistics = mailbox.statistics(counts)
     // They were taken, and so are among the accepted.
     statistics.waiting += Int(asyncCalls.waiting)
     return statistics

@@ -146,7 +146,7 @@ final class ConsumerPump: @unchecked Sendable {
   }
 
   /// How many events wait for the consumer.
-  var waiting: Int { consumer?.mailbox.depths().reduce(0, +) ?? 0 }
+  var waiting: Int { consumer?.mailbox.waiting ?? 0 }
   /// False once the consumer was closed.
   var isConsumerOpen: Bool { consumer?.isOpen ?? false }
 

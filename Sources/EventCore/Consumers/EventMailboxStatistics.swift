@@ -46,15 +46,3 @@ struct OverflowCounts {
   var dropped: UInt64 = 0
   var highWaterMark: UInt64 = 0
 }
-
-extension EventMailboxStatistics {
-  /// Puts the counts of a mailbox together.
-  init(
-    _ counts: (taken: UInt64, dropped: UInt64), superseded: UInt64, waiting: Int, _ overflow: OverflowCounts
-  ) {
-    self.init(
-      accepted: counts.taken + counts.dropped + superseded + overflow.dropped + UInt64(waiting),
-      refused: overflow.refused, dropped: overflow.dropped, waiting: waiting,
-      highWaterMark: Int(overflow.highWaterMark))
-  }
-}

@@ -1,10 +1,48 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+/// What a mailbox and a shared one have in common. Any thread may call the members.
+@usableFromInline
+protocol MailboxBase: AnyObject, Sendable {
+  /// Releases a conflated subscription that no router has any more. What waits is still delivered.
+  func removeLatestSubscription(_ subscription: Subscription)
+
+  /// Superseded events of all conflated subscriptions that there ever were.
+  var supersededCount: UInt64 { get }
+
+  /// Refuses later posts; what waits is dropped and counted.
+  func close()
+
+  /// Refuses later posts; what waits is handled first.
+  func closeWhenEmpty()
+
+  /// How many events wait in each lane; without those of the workers' own mailboxes.
+  func depths() -> [Int]
+
+  /// Events taken, and events freed unhandled because the mailbox closed.
+  func counts() -> (taken: UInt64, dropped: UInt64)
+
+  /// What the mailbox has counted, if it is bounded.
+  var overflow: OverflowCounts { get }
+}
+
+extension MailboxBase {
+  var waiting: Int { depths().reduce(0, +) }
+
+  /// Puts these counts of the mailbox together with the others.
+  func statistics(_ counts: (taken: UInt64, dropped: UInt64)) -> EventMailboxStatistics {
+    let (superseded, waiting, overflow) = (supersededCount, waiting, overflow)
+    return EventMailboxStatistics(
+      accepted: counts.taken + counts.dropped + superseded + overflow.dropped + UInt64(waiting),
+      refused: overflow.refused, dropped: overflow.dropped, waiting: waiting,
+      highWaterMark: Int(overflow.highWaterMark))
+  }
+}
+
 /// What both cores implement for a mailbox: ten lanes with one consumer (D1 to D3). Any thread may call the
 /// members, except `run` and `pump`.
 @usableFromInline
-protocol MailboxCore: AnyObject, Sendable {
+protocol MailboxCore: MailboxBase {
   /// Makes a subscription whose events the mailbox delivers to `receiver`, which it retains. If it `isUnbounded`,
   /// they have no place in a bounded mailbox, and find it never full.
   func addSubscription(_ receiver: Receiver) -> Subscription
@@ -13,12 +51,8 @@ protocol MailboxCore: AnyObject, Sendable {
   /// the oldest of its lane. It lasts until `removeLatestSubscription`.
   func addLatestSubscription(_ receiver: Receiver) -> Subscription
 
-  /// Releases a conflated subscription that no router has any more. What waits is still delivered.
-  func removeLatestSubscription(_ subscription: Subscription)
-
-  /// Superseded events of one conflated subscription, and of all that there ever were.
+  /// Superseded events of one conflated subscription.
   func supersededCount(of subscription: Subscription) -> UInt64
-  var supersededCount: UInt64 { get }
 
   /// Delivers until the mailbox closes. The consumer's thread.
   func run(_ consumer: Consumer)
@@ -45,21 +79,6 @@ protocol MailboxCore: AnyObject, Sendable {
 
   /// Makes the consumer call `control()` between two events, and at once if it sleeps.
   func interrupt()
-
-  /// Refuses later posts; what waits is dropped and counted.
-  func close()
-
-  /// Refuses later posts; what waits is handled first.
-  func closeWhenEmpty()
-
-  /// How many events wait in each lane.
-  func depths() -> [Int]
-
-  /// Events taken, and events freed unhandled because the mailbox closed.
-  func counts() -> (taken: UInt64, dropped: UInt64)
-
-  /// What the mailbox has counted, if it is bounded.
-  var overflow: OverflowCounts { get }
 }
 
 extension MailboxCore {
@@ -86,19 +105,17 @@ enum PumpResult {
 ///   returned before the take began. Of the same lane, the worker's own mailbox comes first.
 /// - D2, D3: a lane of the shared mailbox is one queue or stack for all producers and workers.
 /// - D4: each accepted event is taken by exactly one worker, or dropped and counted once.
-protocol SharedMailboxCore: AnyObject, Sendable {
+///
+/// - `close` also ends all workers: each finishes its handler and closes its own mailbox.
+/// - `closeWhenEmpty` lets the workers handle first what waits here, then what waits in their own mailboxes, and end. A
+///   `close` ends that early. Without a worker, what waits stays until one is made, or until `dropAll`.
+protocol SharedMailboxCore: MailboxBase {
   /// Makes a subscription for the events of `entry`, which the mailbox retains.
   func addSubscription(_ entry: SharedMailbox.Entry) -> Subscription
 
   /// The same for conflated handlers: at most one event waits for all workers together, or one of each key, in the
   /// place of the oldest of its lane. It lasts until `removeLatestSubscription`.
   func addLatestSubscription(_ entry: SharedMailbox.Entry) -> Subscription
-
-  /// Releases a conflated subscription that no router has any more. What waits is still delivered.
-  func removeLatestSubscription(_ subscription: Subscription)
-
-  /// Superseded events of all conflated subscriptions that there ever were.
-  var supersededCount: UInt64 { get }
 
   /// Makes the mailbox of one more worker, and retains the shared mailbox in it. It passes events from the
   /// shared mailbox to `consumer.deliverShared`. Its members are special in this:
@@ -111,24 +128,6 @@ protocol SharedMailboxCore: AnyObject, Sendable {
   ///   end wake the worker.
   func makeWorker(_ consumer: Consumer, _ strategy: EventWaitStrategy) -> any MailboxCore
 
-  /// Refuses later posts, drops and counts what waits, and ends all workers: each finishes its handler and
-  /// closes its own mailbox.
-  func close()
-
-  /// Refuses later posts, and lets the workers handle first what waits here, then what waits in their own
-  /// mailboxes, and end. A `close` ends that early. Without a worker, what waits stays until one is made,
-  /// or until `dropAll`.
-  func closeWhenEmpty()
-
   /// Frees and counts what waits in a closed mailbox without a worker.
   func dropAll()
-
-  /// How many events wait in each lane, not counting the workers' own mailboxes.
-  func depths() -> [Int]
-
-  /// Events that workers took from here, and events freed unhandled because the mailbox closed.
-  func counts() -> (taken: UInt64, dropped: UInt64)
-
-  /// What the mailbox has counted, if it is bounded.
-  var overflow: OverflowCounts { get }
 }

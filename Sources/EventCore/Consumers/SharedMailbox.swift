@@ -197,18 +197,14 @@ extension SharedMailbox: Instrumented {
   /// Its workers count what is handled; of what came, its own counts are kept after its end.
   func followInstruments() { if instruments.isObserved { probe.noteObserved() } }
 
-  var waiting: Int { core.depths().reduce(0, +) }
+  var waiting: Int { core.waiting }
 
-  var statistics: EventMailboxStatistics { statistics(core.counts()) }
-
-  private func statistics(_ counts: (taken: UInt64, dropped: UInt64)) -> EventMailboxStatistics {
-    EventMailboxStatistics(counts, superseded: core.supersededCount, waiting: waiting, core.overflow)
-  }
+  var statistics: EventMailboxStatistics { core.statistics(core.counts()) }
 
   var reading: ReceiverReading {
     // As `Consumer.reading`.
     let counts = core.counts()
-    let mailbox = statistics(counts)
+    let mailbox = core.statistics(counts)
     return ReceiverReading(
       accepted: mailbox.accepted, refused: mailbox.refused, dropped: mailbox.dropped, waiting: mailbox.waiting,
       highWaterMark: mailbox.highWaterMark, skipped: core.supersededCount, cancelled: counts.dropped)

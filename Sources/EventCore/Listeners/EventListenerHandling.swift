@@ -49,5 +49,5 @@ extension EventCallbackHandle: EventListenerHandling {
   public var executesOn: EventListenerContext { consumer.place }
 
   /// How many events wait for the thread. As ``EventThread/eventCount``.
-  public var waitingEventCount: Int { consumer.mailbox.depths().reduce(0, +) }
+  public var waitingEventCount: Int { consumer.mailbox.waiting }
 }

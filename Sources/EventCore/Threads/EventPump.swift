@@ -239,7 +239,7 @@ public final class EventPump {
   /// How many events wait for this pump. Exact while no other thread dispatches, approximate otherwise.
   ///
   /// **Complexity**: O(callbacks of the pump that want the latest event only).
-  public var eventCount: Int { consumer.mailbox.depths().reduce(0, +) }
+  public var eventCount: Int { consumer.mailbox.waiting }
 
   /// How many events wait in one lane, as exact as ``eventCount``.
   ///

@@ -7,7 +7,7 @@ extension EventThread {
   /// **Threads**: any. Exact while nothing is dispatched or handled, approximate otherwise.
   ///
   /// **Complexity**: O(callbacks of the thread that want the latest event only).
-  public var eventCount: Int { consumer.mailbox.depths().reduce(0, +) }
+  public var eventCount: Int { consumer.mailbox.waiting }
 
   /// How many events wait in one lane.
   ///

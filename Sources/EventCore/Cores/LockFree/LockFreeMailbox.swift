@@ -6,7 +6,7 @@
 
   /// The mailbox of the C core, owned by this object; of a worker, its own mailbox and the worker
   /// itself.
-  final class LockFreeMailbox: MailboxCore, @unchecked Sendable {
+  final class LockFreeMailbox: MailboxCore, LockFreeMailboxBase, @unchecked Sendable {
     // The pointers are constant; which function may be called from where is the seam's contract.
     private let mailbox: OpaquePointer
     private let worker: OpaquePointer?
@@ -91,15 +91,9 @@
       }
     }
 
-    func removeLatestSubscription(_ subscription: Subscription) {
-      evc_latest_subscription_release(OpaquePointer(subscription.pointer))
-    }
-
     func supersededCount(of subscription: Subscription) -> UInt64 {
       evc_latest_subscription_superseded(OpaquePointer(subscription.pointer))
     }
-
-    var supersededCount: UInt64 { statistics.superseded }
 
     private func add(
       _ receiver: Receiver,
@@ -196,15 +190,7 @@
 
     func depths() -> [Int] { laneCounts { evc_mailbox_depths(mailbox, $0) } }
 
-    func counts() -> (taken: UInt64, dropped: UInt64) {
-      // Read once: both are of one moment.
-      let statistics = statistics
-      return (statistics.taken, statistics.dropped)
-    }
-
-    var overflow: OverflowCounts { OverflowCounts(statistics) }
-
-    private var statistics: evc_mailbox_statistics {
+    var statistics: evc_mailbox_statistics {
       var statistics = evc_mailbox_statistics()
       evc_mailbox_read_statistics(mailbox, &statistics)
       return statistics
@@ -225,10 +211,28 @@
     }
   }
 
-  extension OverflowCounts {
-    init(_ statistics: evc_mailbox_statistics) {
-      self.init(
+  /// Both mailboxes of the C core.
+  protocol LockFreeMailboxBase {
+    /// Of one moment.
+    var statistics: evc_mailbox_statistics { get }
+  }
+
+  extension LockFreeMailboxBase {
+    var supersededCount: UInt64 { statistics.superseded }
+
+    func counts() -> (taken: UInt64, dropped: UInt64) {
+      let statistics = statistics
+      return (statistics.taken, statistics.dropped)
+    }
+
+    var overflow: OverflowCounts {
+      let statistics = statistics
+      return OverflowCounts(
         refused: statistics.refused, dropped: statistics.overflowed, highWaterMark: statistics.high_water)
+    }
+
+    func removeLatestSubscription(_ subscription: Subscription) {
+      evc_latest_subscription_release(OpaquePointer(subscription.pointer))
     }
   }
 

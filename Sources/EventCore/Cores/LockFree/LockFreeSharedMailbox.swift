@@ -5,7 +5,7 @@
   internal import CEventCore
 
   /// The shared mailbox of the C core, owned by this object.
-  final class LockFreeSharedMailbox: SharedMailboxCore, @unchecked Sendable {
+  final class LockFreeSharedMailbox: SharedMailboxCore, LockFreeMailboxBase, @unchecked Sendable {
     // The pointer is constant, and every function of the mailbox may be called from any thread.
     private let mailbox: OpaquePointer
 
@@ -38,12 +38,6 @@
         }
       }
     }
-
-    func removeLatestSubscription(_ subscription: Subscription) {
-      evc_latest_subscription_release(OpaquePointer(subscription.pointer))
-    }
-
-    var supersededCount: UInt64 { statistics.superseded }
 
     private func add(
       _ entry: SharedMailbox.Entry,
@@ -92,15 +86,7 @@
 
     func depths() -> [Int] { laneCounts { evc_shared_mailbox_depths(mailbox, $0) } }
 
-    var overflow: OverflowCounts { OverflowCounts(statistics) }
-
-    func counts() -> (taken: UInt64, dropped: UInt64) {
-      // Read once: both are of one moment.
-      let statistics = statistics
-      return (statistics.taken, statistics.dropped)
-    }
-
-    private var statistics: evc_mailbox_statistics {
+    var statistics: evc_mailbox_statistics {
       var statistics = evc_mailbox_statistics()
       evc_shared_mailbox_read_statistics(mailbox, &statistics)
       return statistics
