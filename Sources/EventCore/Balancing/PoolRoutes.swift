@@ -6,12 +6,13 @@
 /// each latest-only callback.
 struct PoolRoute: Hashable {
   let key: UInt
-  let ordinal: Int
+  var ordinal: Int
 
   /// The route of a key for a conflated receiver, with the first unused ordinal from 1 on.
-  static func freeForConflated(_ key: UInt, but used: some Sequence<PoolRoute>) -> PoolRoute {
-    let taken = Set(used.lazy.filter { $0.key == key }.map(\.ordinal))
-    return PoolRoute(key: key, ordinal: (1...).first { !taken.contains($0) }!)
+  static func freeForConflated(_ key: UInt, isUsed: (PoolRoute) -> Bool) -> PoolRoute {
+    var route = PoolRoute(key: key, ordinal: 1)
+    while isUsed(route) { route.ordinal += 1 }
+    return route
   }
 }
 

@@ -17,7 +17,7 @@ final class HandlerRegistry: @unchecked Sendable {
   private struct State {
     var receivers: [UInt: Receiver] = [:]
     /// The receivers that want only the newest event, or that of each key; each has one handler.
-    var conflated: [ObjectIdentifier: Receiver] = [:]
+    var conflated: [PoolRoute: Receiver] = [:]
     var isClosed = false
     /// Whether it was closed to handle first what waits.
     var isDraining = false
@@ -154,17 +154,16 @@ final class HandlerRegistry: @unchecked Sendable {
   /// This worker's receiver for an entry of its shared mailbox, if it has a handler for it.
   func receiver(for entry: SharedMailbox.Entry) -> Receiver? {
     state.withLock { state in
-      entry.route.ordinal == 0
-        ? state.receivers[entry.route.key] : state.conflated.values.first { $0.route == entry.route }
+      entry.route.ordinal == 0 ? state.receivers[entry.route.key] : state.conflated[entry.route]
     }
   }
 
   /// How many events of a receiver were superseded while its handler was alive; 0 unless it is conflated.
   func supersededCount(_ receiver: Receiver) -> UInt64 {
     state.withLock { state in
-      state.conflated[ObjectIdentifier(receiver)] == nil
-        ? receiver.supersededCount
-        : consumer.mailbox.supersededCount(of: receiver.subscription)
+      state.conflated[receiver.route] === receiver
+        ? consumer.mailbox.supersededCount(of: receiver.subscription)
+        : receiver.supersededCount
     }
   }
 
@@ -227,10 +226,10 @@ final class HandlerRegistry: @unchecked Sendable {
     routes.expect(type.key, drop: type.drop)
     let receiver: Receiver
     if conflation.isConflated {
-      let route = PoolRoute.freeForConflated(type.key, but: state.conflated.values.lazy.map(\.route))
+      let route = PoolRoute.freeForConflated(type.key) { state.conflated[$0] != nil }
       receiver = Receiver(type, consumer: consumer, conflation, ordinal: route.ordinal)
       receiver.subscription = consumer.mailbox.addLatestSubscription(receiver)
-      state.conflated[ObjectIdentifier(receiver)] = receiver
+      state.conflated[route] = receiver
     } else {
       receiver = Receiver(type, consumer: consumer, conflation)
       receiver.subscription = consumer.mailbox.addSubscription(receiver)
@@ -244,7 +243,8 @@ final class HandlerRegistry: @unchecked Sendable {
   /// Ends a receiver that is unsubscribed, if it is conflated and has not ended. Returns what the caller then removes
   /// from the mailbox after the unlock, since that ends keys, which runs code of the user's.
   private func endConflated(_ receiver: Receiver, _ state: inout State) -> Subscription? {
-    guard state.conflated.removeValue(forKey: ObjectIdentifier(receiver)) != nil else { return nil }
+    guard state.conflated[receiver.route] === receiver else { return nil }
+    state.conflated[receiver.route] = nil
     // Relaxed: whoever takes an event that was dispatched later sees it (`Consumer.deliverShared`).
     receiver.isOver.store(true, ordering: .relaxed)
     receiver.supersededCount = consumer.mailbox.supersededCount(of: receiver.subscription)

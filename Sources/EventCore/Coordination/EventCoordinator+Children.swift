@@ -29,7 +29,8 @@ extension EventCoordinator {
   /// It traps if the child is this coordinator or one above it, or while this coordinator or one above it is being
   /// stopped.
   ///
-  /// **Complexity**: O(1) for a child without children, unless any coordinator is being stopped; O(depth) otherwise.
+  /// **Complexity**: O(1) for a child without children, unless any coordinator is being stopped; O(depth) otherwise. A
+  /// present parent adds what ``removeFromParent()`` takes.
   public final func addChild(_ child: EventCoordinator) {
     guard child.parentCoordinator !== self else { return }
     require(

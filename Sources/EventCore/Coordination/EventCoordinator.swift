@@ -164,7 +164,7 @@ open class EventCoordinator: EventResponder {
   }
 
   final func forget(_ handle: EventInterceptionHandle) {
-    interceptors.removeAll { $0 === handle }
+    if let index = interceptors.lastIndex(where: { $0 === handle }) { interceptors.remove(at: index) }
   }
 }
 

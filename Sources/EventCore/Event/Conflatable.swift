@@ -16,8 +16,8 @@
 ///
 /// A handler asks for it by ``EventListenerInterest/latestPerKey``; all others get every event. Of each key one
 /// event waits at most: a newer one takes the place of the one that waits, and the older one is counted as superseded
-/// (D4). So what waits is bounded by the number of keys, however far the handler falls behind. A key takes some 170
-/// bytes from its first event until the handler is removed.
+/// (D4). So what waits is bounded by the number of keys, however far the handler falls behind. A key takes some 200
+/// bytes from its first event until the handler is removed and no thread remembers its mailbox (<doc:Limits>).
 public protocol Conflatable: Eventable {
   /// Integers of the standard library are the fastest; other keys are hashed and compared.
   associatedtype ConflationKey: Hashable & Sendable

@@ -46,6 +46,8 @@ final class LoopDriver: PumpDriver, TimerLoop {
     timers?.add(self)
   }
 
+  deinit { timers?.remove(self) }
+
   private var now: UInt64 { clock?.now ?? monotonicNanoseconds() }
 
   func schedule(_ pump: ConsumerPump) {

@@ -11,7 +11,7 @@
 ///
 /// Synchronization: `state` has a mutex, which nothing else is taken within. Dispatches from any thread wake consumers;
 /// one thread at a time runs them.
-final class SerialLoop: TimerLoop, Sendable {
+final class SerialLoop: Sendable {
   /// A consumer, by what drives it.
   fileprivate struct Member: Sendable {
     let driver: SerialDriver
@@ -124,9 +124,6 @@ final class SerialLoop: TimerLoop, Sendable {
     }
     withExtendedLifetime(members) {}
   }
-
-  /// Each step looks for timers.
-  func noteTimer(at deadline: UInt64) {}
 
   // MARK: Running
 

@@ -45,7 +45,9 @@ extension Eventable {
   ///
   /// **Order**: as for an event thread (D1 to D3), among all listeners in the same place.
   ///
-  /// **Complexity**: O(listeners of the type in the same place).
+  /// **Complexity**: O(receivers of the type), whose list is copied, here and when the last listener of a place is
+  /// removed; with ``EventListenerInterest/latestOnly`` and ``EventListenerInterest/latestPerKey`` also O(such listeners of the
+  /// type in the same place).
   @inlinable
   @discardableResult
   public static func addListener(

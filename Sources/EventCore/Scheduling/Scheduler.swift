@@ -20,7 +20,7 @@ final class Scheduler: Sendable {
   private let isDraining = Atomic<Bool>(false)
   let counts = ScheduleCounts()
   private let alarm = Guarded(Alarm())
-  private let loops = Guarded<[WeakLoop]>([])
+  private let loops = Guarded<[ObjectIdentifier: WeakLoop]>([:])
   /// How many calls of `runDue` have not been answered. Only the thread that raised it from 0 runs timers.
   private let asked = Atomic<Int>(0)
 
@@ -82,9 +82,10 @@ final class Scheduler: Sendable {
       deadline = timer.fireInTime(first)
       guard deadline > first else { return }
     }
-    guard !drops(timer), core?.add(timer, at: deadline) == true else { return timer.drop() }
+    guard !drops(timer), let core, core.add(timer, at: deadline) else { return timer.drop() }
     guard isDriven else { return }
-    announce(deadline)
+    // An earlier one was announced, or will be by whoever adds it, and whoever it wakes looks for this one then.
+    if core.nextDeadline >= deadline { announce(deadline) }
     // The clock may have been moved past the deadline before it knew of it.
     if !isLate, !basis.timersInPumps, now >= deadline { runDue() }
   }
@@ -136,7 +137,8 @@ final class Scheduler: Sendable {
       answered = left
     }
     let next = core.nextDeadline
-    announce(next)
+    // A loop that looked while a timer fired has not seen it, and it may have been set again. An alarm has rung.
+    if fired > 0 || !basis.timersInPumps { announce(next) }
     return (fired, next)
   }
 
@@ -144,7 +146,7 @@ final class Scheduler: Sendable {
   private func announce(_ deadline: UInt64) {
     guard !basis.timersInPumps, let clock = basis.clock else {
       let loops = loops.withLock { $0 }
-      for loop in loops { loop.loop?.noteTimer(at: deadline) }
+      for loop in loops.values { loop.loop?.noteTimer(at: deadline) }
       return
     }
     let replaced = alarm.withLock { alarm -> (@Sendable () -> Void)? in
@@ -163,12 +165,13 @@ final class Scheduler: Sendable {
     replaced?()
   }
 
-  /// Adds a loop whose runs call `runDue`.
+  /// Adds a loop whose runs call `runDue`. It removes itself at its end.
   func add(_ loop: any TimerLoop) {
-    loops.withLock { loops in
-      loops.removeAll { $0.loop == nil }
-      loops.append(WeakLoop(loop: loop))
-    }
+    loops.withLock { $0[ObjectIdentifier(loop)] = WeakLoop(loop: loop) }
+  }
+
+  func remove(_ loop: any TimerLoop) {
+    _ = loops.withLock { $0.removeValue(forKey: ObjectIdentifier(loop)) }
   }
 }
 

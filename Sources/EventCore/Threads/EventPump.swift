@@ -108,6 +108,9 @@ public final class EventPump {
   /// were handled before may begin too late, but at most 31, or 127 if the deadline was more than a quarter of a
   /// millisecond away. A handler is never interrupted.
   ///
+  /// On the lock-free core a run that leaves something looks once at each callback of `.latestOnly` and `.latestPerKey`,
+  /// to tell how much.
+  ///
   /// With `EventCentral(timers: .pumps)` the clock is also read without a deadline, for the timers, after at most 32
   /// events.
   ///

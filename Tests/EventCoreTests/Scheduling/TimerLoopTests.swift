@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import EventCoreTestSupport
+import Testing
+
+@testable import EventCore
+
+@Suite("What a scheduler tells the loops that run its timers")
+struct TimerLoopTests {
+  private struct Tick: Eventable {}
+
+  private final class ToldLoop: TimerLoop {
+    let deadlines = Log<UInt64>()
+    func noteTimer(at deadline: UInt64) { deadlines.append(deadline) }
+  }
+
+  @Test("loops are told of the earliest deadline alone, and of what was set again after it fired", arguments: cores)
+  func earliest(core: EventCentral.Core) {
+    let clock = ManualClock()
+    let central = EventCentral(core: core, clock: clock, timers: .pumps)
+    let pump = EventPump(on: central)
+    let told = ToldLoop()
+    central.scheduler.add(told)
+
+    Tick().scheduleQueue(after: .seconds(10), on: central)
+    #expect(told.deadlines.take().count == 1)
+    for seconds in 10..<20 { Tick().scheduleQueue(after: .seconds(seconds), on: central) }
+    #expect(told.deadlines.take().count == 1, "the one of the same time; those behind it were told, too")
+    for _ in 0..<3 { pump.run() }
+    #expect(told.deadlines.take() == [], "runs in which nothing fires were told")
+
+    let tick = Tick().scheduleQueue(every: .seconds(1), on: central)
+    #expect(told.deadlines.take().count == 1)
+    clock.advance(by: .seconds(1))
+    pump.run()
+    #expect(told.deadlines.take().count == 1)
+    #expect(tick.cancel())
+
+    central.scheduler.remove(told)
+    Tick().scheduleQueue(after: .milliseconds(1), on: central)
+    #expect(told.deadlines.take() == [])
+  }
+}
