@@ -66,6 +66,7 @@ FORCE:
 check-prefix: export CHECKED_PREFIX = $(PREFIX)
 check-prefix: export CHECKED_LIBDIR = $(LIBDIR)
 check-prefix: export CHECKED_INCLUDEDIR = $(INCLUDEDIR)
+check-prefix: export CHECKED_DESTDIR = $(DESTDIR)
 check-prefix:
 	@check() { case "$$2" in /*) ;; *) \
 	  echo "make install and uninstall: $$1 is an absolute path, since eventcore.pc names it; found \"$$2\"." \
@@ -75,7 +76,10 @@ check-prefix:
 	  echo "make install and uninstall: $$1 has no spaces, quotes, backslashes and signs of the shell, which" \
 	    "eventcore.pc and the files for CMake cannot name; found \"$$2\". Choose another folder" >&2; \
 	  exit 1;; esac; }; \
-	check PREFIX "$$CHECKED_PREFIX"; check LIBDIR "$$CHECKED_LIBDIR"; check INCLUDEDIR "$$CHECKED_INCLUDEDIR"
+	check PREFIX "$$CHECKED_PREFIX"; check LIBDIR "$$CHECKED_LIBDIR"; check INCLUDEDIR "$$CHECKED_INCLUDEDIR"; \
+	case "$$CHECKED_DESTDIR" in *\'*) \
+	  echo "make install: DESTDIR has no single quote; found \"$$CHECKED_DESTDIR\". Choose another folder" >&2; \
+	  exit 1;; esac
 
 fill = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
   -e 's|@VERSION@|$(VERSION)|g' -e 's|@MAJOR@|$(MAJOR)|g' -e 's|@MINOR@|$(MINOR)|g' \
@@ -88,10 +92,13 @@ install: check-prefix $(LIBRARIES)
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/$(SHARED_LINK)'
 	install -m 644 .build/c/libeventcore.a '$(DESTDIR)$(LIBDIR)'
 	install -m 644 $(HEADERS) '$(DESTDIR)$(INCLUDEDIR)/eventcore'
-	@# What lies below the prefix is named by it, so that all of it can be moved.
+	@# What lies below the prefix is named by it, so that all of it can be moved. What the shell writes has the
+	@# permissions of whoever installs.
 	$(fill) -e 's|=$(PREFIX)/|=$${prefix}/|' scripts/package/eventcore.pc.in > '$(DESTDIR)$(LIBDIR)/pkgconfig/eventcore.pc'
+	chmod 644 '$(DESTDIR)$(LIBDIR)/pkgconfig/eventcore.pc'
 	for file in eventcore-config eventcore-config-version; do \
 	  $(fill) scripts/package/$$file.cmake.in > '$(DESTDIR)$(LIBDIR)'/cmake/eventcore/$$file.cmake || exit 1; done
+	chmod 644 '$(DESTDIR)$(LIBDIR)'/cmake/eventcore/*.cmake
 	@# The loader finds what is new in /usr/local/lib by its cache alone.
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ] && command -v ldconfig >/dev/null 2>&1; then ldconfig || true; fi
 

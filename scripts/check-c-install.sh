@@ -37,6 +37,10 @@ run() { timeout 120 "$@"; }
 
 step "install"
 make -s -j2 install PREFIX="$prefix" CC=gcc
+# Whoever installs may keep what it writes to itself.
+(umask 077 && make -s install PREFIX=/usr DESTDIR="$folder/masked" CC=gcc)
+masked=$(find "$folder/masked/usr" ! -type l ! -perm -044)
+[ -z "$masked" ] || fail "under umask 077 others cannot read what was installed: $masked"
 for variable in PREFIX LIBDIR INCLUDEDIR; do
   if make -s install "$variable=relative" DESTDIR="$folder/refused" CC=gcc 2>"$folder/refusal"; then
     fail "a relative $variable was taken"
@@ -53,6 +57,10 @@ for odd in relative "/odd'folder" "/odd 'folder'"; do
   ! make -s uninstall PREFIX="$odd" DESTDIR="$folder/refused" 2>"$folder/refusal" || fail "uninstall took the PREFIX $odd"
   grep -q "uninstall: PREFIX" "$folder/refusal" || fail "uninstall refused the PREFIX $odd without a word"
 done
+if make -s install PREFIX=/usr DESTDIR="$folder/refused'quote" CC=gcc 2>"$folder/refusal"; then
+  fail "a DESTDIR with a quote was taken"
+fi
+grep -q "DESTDIR has no single quote" "$folder/refusal" || fail "a DESTDIR with a quote was refused without a word"
 [ ! -e "$folder/refused" ] || fail "something was installed by a refused make install"
 make -s install PREFIX=/usr LIBDIR=/usr/lib/deep DESTDIR="$folder/staged" CC=gcc
 [ -e "$folder/staged/usr/lib/deep/pkgconfig/eventcore.pc" ] || fail "DESTDIR was ignored"
