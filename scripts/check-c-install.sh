@@ -108,6 +108,7 @@ for pair in "${compilers[@]}"; do
   programs=$folder/$cc
   mkdir -p "$programs"
   warnings=(-Wall -Wextra -Wshadow -Werror)
+  cxx_warnings=("${warnings[@]}" -Wold-style-cast)
 
   step "$cc: pkg-config, shared and static"
   read -ra cflags < <(pkg-config --cflags eventcore)
@@ -120,14 +121,14 @@ for pair in "${compilers[@]}"; do
       fail "eventcore.pc says $version, the headers and the $kind library say $("$programs/version" | xargs)"
     "$cc" -std=c11 "${warnings[@]}" "${cflags[@]}" Examples/C/fixed_step.c -o "$programs/fixed_step-$kind" "${libs[@]}" -lpthread
     for program in typed_events timers_and_trees; do
-      "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" "Examples/C/$program.cpp" -o "$programs/$program-$kind" "${libs[@]}" -lpthread
+      "$cxx" -std=c++17 "${cxx_warnings[@]}" "${cflags[@]}" "Examples/C/$program.cpp" -o "$programs/$program-$kind" "${libs[@]}" -lpthread
       run "$programs/$program-$kind"
     done
     for program in exceptions lifetimes owners; do
-      "$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" "Tests/CProgram/$program.cpp" -o "$programs/$program-$kind" "${libs[@]}" -lpthread
+      "$cxx" -std=c++17 "${cxx_warnings[@]}" "${cflags[@]}" "Tests/CProgram/$program.cpp" -o "$programs/$program-$kind" "${libs[@]}" -lpthread
       run "$programs/$program-$kind"
     done
-    half=("$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" -c Tests/CProgram/exceptions_differ.cpp)
+    half=("$cxx" -std=c++17 "${cxx_warnings[@]}" "${cflags[@]}" -c Tests/CProgram/exceptions_differ.cpp)
     "${half[@]}" -o "$programs/with.o"
     "${half[@]}" -fno-exceptions -fno-rtti -o "$programs/without.o"
     "$cxx" "$programs/with.o" "$programs/without.o" -o "$programs/exceptions_differ-$kind" "${libs[@]}" -lpthread
@@ -138,7 +139,7 @@ for pair in "${compilers[@]}"; do
   "$cc" -std=gnu11 "${warnings[@]}" Tests/CProgram/host.c -o "$programs/host" -lpthread -ldl
 
   step "$cc: what does not compile says why"
-  refused=("$cxx" -std=c++17 "${warnings[@]}" "${cflags[@]}" -fsyntax-only Tests/CProgram/refused.cpp)
+  refused=("$cxx" -std=c++17 "${cxx_warnings[@]}" "${cflags[@]}" -fsyntax-only Tests/CProgram/refused.cpp)
   "${refused[@]}"
   sed -n 's|^#.*if REFUSED == ||p' Tests/CProgram/refused.cpp | while read -r number _ sentence; do
     ! "${refused[@]}" -DREFUSED="$number" 2>"$folder/refusal" || fail "refused.cpp compiles where it is to say: $sentence"
@@ -152,7 +153,7 @@ for pair in "${compilers[@]}"; do
   cp "$folder/amalgamation/eventcore.h" include/eventcore/eventcore.hpp "$programs/include/eventcore"
   "$cc" -std=c11 "${warnings[@]}" -I"$programs/include" Examples/C/fixed_step.c "$programs/eventcore.o" -o "$programs/fixed_step-one" -lurcu-bp -lpthread
   for program in typed_events timers_and_trees; do
-    "$cxx" -std=c++17 "${warnings[@]}" -I"$programs/include" "Examples/C/$program.cpp" "$programs/eventcore.o" -o "$programs/$program-one" -lurcu-bp -lpthread
+    "$cxx" -std=c++17 "${cxx_warnings[@]}" -I"$programs/include" "Examples/C/$program.cpp" "$programs/eventcore.o" -o "$programs/$program-one" -lurcu-bp -lpthread
     run "$programs/$program-one"
   done
   run "$programs/fixed_step-one"

@@ -2,7 +2,8 @@
 /* Copyright the EventCore authors */
 /*
  * What eventcore.hpp says of its owners: every call on one that could not be made returns why; a timer with a period
- * whose time has passed begins now; and classes that have an operator new of their own are events and choosers too.
+ * whose time has passed begins now; classes that have an operator new of their own are events and choosers too; and
+ * what can be called is a handler, whatever it returns a bool by.
  */
 #include <eventcore/eventcore.hpp>
 
@@ -112,6 +113,46 @@ void operators_of_their_own()
 	expect(mailboxes[1].pump() == EVC_EMPTY && heard == "an event", "it came");
 }
 
+struct signed_event {
+	int number;
+	int *sum;
+	void add() const { *sum += number; }
+	bool is_last() const { return number == 2; }
+	uint32_t receiver(const eventcore::balancer_choice &) const { return 1; }
+};
+
+void members_as_handlers()
+{
+	eventcore::router router;
+	eventcore::mailbox mailbox, other;
+	eventcore::balancer<signed_event> balancer(router, &signed_event::receiver);
+	eventcore::node node;
+	int sum = 0;
+	auto subscription = router.subscribe<signed_event>(mailbox, &signed_event::add);
+	auto first = balancer.add(mailbox, &signed_event::add), second = balancer.add(other, &signed_event::add);
+	auto handler = node.on<signed_event>(EVC_HANDLER_RAISE, &signed_event::is_last);
+	bool ended = true;
+
+	expect(router.dispatch(signed_event{ 5, &sum }) == EVC_OK, "an event with members as handlers was dispatched");
+	expect(mailbox.pump() == EVC_EMPTY && sum == 5, "a member of the event was called");
+	expect(other.pump() == EVC_EMPTY && sum == 10, "a member has chosen the second receiver");
+	expect(node.raise(signed_event{ 1, &sum }, EVC_WALK_RAISE, &ended) == EVC_OK && !ended, "its false ends no way");
+	expect(node.raise(signed_event{ 2, &sum }, EVC_WALK_RAISE, &ended) == EVC_OK && ended, "its true ends one");
+}
+
+void answers_by_reference()
+{
+	eventcore::node node;
+	bool answer = true, ended = false;
+	int calls = 0;
+	auto first = node.on<event>(EVC_HANDLER_RAISE, [&](const event &) -> bool & { return answer; });
+	auto second = node.on<event>(EVC_HANDLER_RAISE, [&](const event &) { calls++; });
+
+	expect(node.raise(event{ 1 }, EVC_WALK_RAISE, &ended) == EVC_OK && ended && calls == 0, "a bool & ends the way");
+	answer = false;
+	expect(node.raise(event{ 1 }, EVC_WALK_RAISE, &ended) == EVC_OK && !ended && calls == 1, "if it is true");
+}
+
 } // namespace
 
 int main()
@@ -120,6 +161,8 @@ int main()
 	not_made();
 	periods_from_now_on();
 	operators_of_their_own();
+	members_as_handlers();
+	answers_by_reference();
 	expect(evc_shutdown() == EVC_OK, "everything was given back");
 	std::puts("owners: ok");
 }

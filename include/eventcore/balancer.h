@@ -80,7 +80,7 @@ struct evc_balancer_choice {
 	uint32_t count;
 	/* Private; see evc_balancer_choice_load. */
 	uint32_t stride;
-	const void *loads;
+	struct evc_load *const *loads;
 };
 
 /**
@@ -90,8 +90,8 @@ struct evc_balancer_choice {
 static inline struct evc_load *
 evc_balancer_choice_load(const struct evc_balancer_choice *choice, uint32_t index)
 {
-	return *(struct evc_load *const *)(const void *)((const char *)choice->loads +
-							 (size_t)choice->stride * index);
+	/* The stride is in bytes. */
+	return choice->loads[choice->stride / sizeof(choice->loads[0]) * index];
 }
 
 /** Options of a balancer. All but `size` zero: round robin, for payloads without `drop`. */

@@ -31,6 +31,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -89,7 +90,7 @@ namespace detail {
 /* Calls a function of the user's. What it throws ends here. */
 template <class Function, class... Arguments> void call(Function &function, Arguments &&...arguments) noexcept
 {
-	EVENTCORE_TRY { function(std::forward<Arguments>(arguments)...); }
+	EVENTCORE_TRY { std::invoke(function, std::forward<Arguments>(arguments)...); }
 	EVENTCORE_CATCH({
 		auto told = on_handler_exception.load(std::memory_order_acquire);
 
@@ -577,6 +578,8 @@ public:
 					   evc_lane lane = EVC_LANE_QUEUE_NORMAL,
 					   std::chrono::nanoseconds period = {}) noexcept
 	{
+		static_assert(std::is_nothrow_move_constructible_v<Event>,
+			      "an event that is dispatched later moves without an exception");
 		/* A timer has nobody to tell. */
 		return after(delay, [&to, event = std::move(event), lane] { (void)(to.dispatch(event, lane) == EVC_OK); },
 			     period);
@@ -610,11 +613,12 @@ template <class Event, class Handler> struct typed_node_entry : node_entry {
 	explicit typed_node_entry(Handler &&from) noexcept : node_entry{ handle_it, end_it }, handler(std::move(from)) {}
 	static bool handle_it(node_entry *self, const void *event) noexcept
 	{
+		using answer = std::remove_cv_t<std::remove_reference_t<std::invoke_result_t<Handler &, const Event &>>>;
 		auto &handler = static_cast<typed_node_entry *>(self)->handler;
 		bool ends = false;
 
-		if constexpr (std::is_same_v<std::invoke_result_t<Handler &, const Event &>, bool>) {
-			auto answering = [&](const Event &raised) { ends = handler(raised); };
+		if constexpr (std::is_same_v<answer, bool>) {
+			auto answering = [&](const Event &raised) { ends = std::invoke(handler, raised); };
 
 			call(answering, *static_cast<const Event *>(event));
 		} else {
@@ -980,7 +984,7 @@ private:
 		options.choose = [](void *context, const evc_balancer_choice *choice) -> uint32_t {
 			auto *payload = static_cast<const Event *>(evc_envelope_payload(choice->envelope));
 			uint32_t index = 0;
-			auto choosing = [&](Chooser &choose) { index = choose(*payload, balancer_choice(choice)); };
+			auto choosing = [&](Chooser &choose) { index = std::invoke(choose, *payload, balancer_choice(choice)); };
 
 			detail::call(choosing, *static_cast<Chooser *>(context));
 			return index;
