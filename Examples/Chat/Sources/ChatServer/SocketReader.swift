@@ -17,21 +17,15 @@ struct SocketReader: Sendable {
 
   /// Reads until the browser closes its web socket, or is gone.
   func read(_ frames: AsyncThrowingStream<WSFrame, any Error>) async {
-    var text = Data()
-    var isTooLong = false
+    var open: Message?
     do {
       for try await frame in frames {
         switch frame.opcode {
-        case .text, .continuation:
-          isTooLong = isTooLong || text.count + frame.payload.count > Self.maximumLength
-          text.append(isTooLong ? Data() : frame.payload)
+        case .text, .binary, .continuation:
+          let message = Message(open, and: frame)
+          open = frame.fin ? nil : message
           guard frame.fin else { continue }
-          if isTooLong {
-            seat.tell(.error(text: "A message has at most \(Self.maximumLength) bytes."))
-          } else {
-            await handle(text)
-          }
-          (text, isTooLong) = (Data(), false)
+          if let refusal = message.refusal { seat.tell(.error(text: refusal)) } else { await handle(message.text) }
         case .ping where frame.payload.count <= 125:
           seat.mailbox.queueEvent(Line.pong(frame.payload), priority: .high)
         case .ping:
@@ -50,6 +44,27 @@ struct SocketReader: Sendable {
       // As if it had ended.
     }
     seat.mailbox.end()
+  }
+
+  /// A message, or as much of it as has come: a frame, and those that continue it.
+  private struct Message {
+    var text: Data
+    /// Why it is refused, which is told when it ends: until then its frames are passed over.
+    var refusal: String?
+
+    init(_ begun: Message?, and frame: WSFrame) {
+      (text, refusal) = (begun?.text ?? Data(), begun?.refusal)
+      if frame.opcode == .continuation, begun == nil {
+        refusal = "There is no message to continue."
+      } else if frame.opcode != .continuation, begun != nil {
+        refusal = "A message begins while another one is not complete."
+      } else if frame.opcode == .binary {
+        refusal = "A message is text."
+      } else if text.count + frame.payload.count > SocketReader.maximumLength {
+        refusal = refusal ?? "A message has at most \(SocketReader.maximumLength) bytes."
+      }
+      if refusal == nil { text.append(frame.payload) } else { text = Data() }
+    }
   }
 
   private func handle(_ data: Data) async {

@@ -114,6 +114,30 @@ struct ChatTests {
     }
   }
 
+  @Test("What is left of a message that was refused is passed over, and nobody else hears of it")
+  func restOfWhatWasRefused() async throws {
+    try await withChat { port, _ in
+      let anna = try await Tab(port: port, room: "lobby", name: "anna")
+      let bob = try await Tab(port: port, room: "lobby", name: "bob")
+      typealias Frame = (opcode: UInt8, text: String, isLast: Bool)
+      let wrong: [(frames: [Frame], error: String)] = [
+        ([(2, "secret ", false), (0, "tail ", false), (0, "of a binary message", true)], "is text"),
+        ([(1, "first half ", false), (1, "another", true)], "begins while"),
+        ([(1, "first half ", false), (2, "another", false), (0, "rest", true)], "begins while"),
+        ([(0, "a rest ", false), (0, "without a beginning", true)], "no message"),
+        ([(2, "", false), (0, String(repeating: "x", count: 4_097), true)], "is text"),
+      ]
+      for (index, (frames, error)) in wrong.enumerated() {
+        for frame in frames { try await anna.send(opcode: frame.opcode, Array(frame.text.utf8), isLast: frame.isLast) }
+        #expect(try await anna.hear(\.error).text.contains(error))
+        // One error for each, and then its messages are heard again.
+        try await anna.send("message \(index)")
+        #expect(try await anna.hear { $0.error?.text ?? $0.accepted.map { "\($0.number)" } } == "\(index + 1)")
+        #expect(try await bob.hear(\.said).text == "message \(index)")
+      }
+    }
+  }
+
   @Test("The page and the metrics are served")
   func pages() async throws {
     try await withChat { port, _ in
