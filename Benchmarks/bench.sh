@@ -9,7 +9,7 @@
 # A part of the table (--shape, --subject, --payload) is written only where --output says.
 set -eu
 
-folder=$(cd "$(dirname "$0")" && pwd)
+folder=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 output=$folder/results/latest.json
 for argument in "$@"; do
   case $argument in

@@ -6,7 +6,7 @@
 # each, so that what is behind `canImport` is compiled where none of them exists. Without the C core, which it does not
 # touch.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 
 if [ "$(uname)" = Darwin ]; then
   echo "the real ones are compiled here"

@@ -10,7 +10,7 @@
 # an assertion would find. What it does not show is weak memory: what is emulated runs in this machine's order. That
 # is for the explorer.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 
 fail() { printf 'check-arm64: %s\n' "$*" >&2; exit 1; }
 . scripts/root.sh

@@ -10,7 +10,7 @@
 #
 # On Debian and its kin installs what is missing (needs root), and does no more with --install.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 
 fail() { printf 'check-c-install: %s\n' "$*" >&2; exit 1; }
 . scripts/root.sh

@@ -5,7 +5,7 @@
 # Builds the documentation of the Swift modules with DocC, warnings as errors: dead links, ambiguous names,
 # parameters without a word. Needs the toolchain's docc; says so where there is none.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 
 docc=$(command -v docc || true)
 [ -n "$docc" ] || docc="$(dirname "$(command -v swift)")/docc"

@@ -10,7 +10,7 @@
 # it begins with a folder of the repository. It may leave out the folders in front: `tree/tree_wait.h`. Words in capital
 # letters are taken for what the reader puts in.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 command -v python3 >/dev/null || { echo "scripts/check-documents.sh needs Python 3." >&2; exit 1; }
 status=0
 

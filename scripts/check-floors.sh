@@ -6,7 +6,7 @@
 # The tables below are from the ground up. Files that name one another in a circle are in one folder, and at most
 # twelve. `EventCentral.Core`, the value that says which core, is named on every floor; its factory is on the top one.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 
 swift_floors='System Event Requesters Handlers Instruments Routing Scheduling Balancing Consumers Execution Listeners Observation Threads Concurrency Pools Tree Coordination Cores'
 c_floors='platform memory lanes routing balancer latest mailbox shared scheduler tree process'

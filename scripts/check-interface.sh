@@ -8,7 +8,7 @@
 #
 #   scripts/check-interface.sh [COMMIT]     compares with that commit instead of the last tag
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 command -v python3 >/dev/null || { echo "scripts/check-interface.sh needs Python 3." >&2; exit 1; }
 
 . scripts/traits.sh

@@ -4,7 +4,7 @@
 #
 # The walls of the house, by looking: what may not be named where.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 status=0
 
 # PATTERN REASON FILES...

@@ -5,7 +5,7 @@
 # Compiles the programs of Tests/Refusals in Swift 6 mode against the built module: each has to be refused for
 # just the reasons that its comments `expected-error` give, and those without any have to compile.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 
 # As the other checks, so that nothing is compiled anew.
 . scripts/traits.sh

@@ -8,7 +8,7 @@
 #   scripts/measure-footprint.sh [--check]    the C programs alone, seconds: writes nothing, and fails if a figure is
 #                                             missing, if a thread was started, or if the page has another table's head
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 
 page=Documentation/Footprint.md
 runs=21

@@ -13,7 +13,7 @@
 # SANITIZE_PACKAGE names the folder of another package than the repository's, such as Bridges/NATS, and
 # SANITIZE_ARGUMENTS has more arguments of swift test.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 
 export EVENTCORE_SHORT_TESTS=1 EVENTCORE_SANITIZED=1
 # What a sanitizer finds ends the process with a report of its own. The Swift runtime would add a backtrace first, and

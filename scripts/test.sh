@@ -7,7 +7,7 @@
 #
 #   scripts/test.sh [arguments of swift test]...
 set -uo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 
 . scripts/traits.sh
 case " $* " in *traits*) all_traits=() ;; esac

@@ -8,7 +8,7 @@
 # All of them under both sanitizers: SANITIZE_PACKAGE=Bridges/NATS SANITIZE_ARGUMENTS="--traits default"
 # scripts/sanitize.sh thread address.
 set -euo pipefail
-cd "$(dirname "$0")"
+CDPATH='' cd "$(dirname "$0")"
 # With tracing, which the tests alone need. SWIFT_ARGUMENTS has more arguments for all builds.
 flags=(--traits default,Tracing -Xswiftc -warnings-as-errors)
 read -ra more <<<"${SWIFT_ARGUMENTS:-}"

@@ -9,7 +9,7 @@
 #
 # DEMO_BUILD: other flags for the build than -c release.
 set -euo pipefail
-cd "$(dirname "$0")"
+CDPATH='' cd "$(dirname "$0")"
 
 # The three processes, beside the server: this script, called by itself.
 if [ "${1:-}" = beside ]; then

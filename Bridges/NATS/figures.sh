@@ -7,7 +7,7 @@
 #
 #   figures.sh [EVENTS]     200000 without an argument
 set -euo pipefail
-cd "$(dirname "$0")"
+CDPATH='' cd "$(dirname "$0")"
 
 ./setup.sh
 swift build -c release --product eventcore-nats-figures

@@ -5,7 +5,7 @@
 # Installs what the bridge needs beside what EventCore needs: the C client of NATS with its headers, the server, for
 # tests and the example, and openssl, with which tests make certificates. Asks nothing; says what it does; does nothing if all is there.
 set -euo pipefail
-cd "$(dirname "$0")"
+CDPATH='' cd "$(dirname "$0")"
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }

@@ -6,7 +6,7 @@
 #
 #   Tests/Explorer/build.sh [FOLDER]     .build/explorer by default; the program is FOLDER/explorer
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+CDPATH='' cd "$(dirname "$0")/../.."
 folder=${1:-.build/explorer}
 mkdir -p "$folder"
 

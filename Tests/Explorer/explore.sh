@@ -9,7 +9,7 @@
 #   EXPLORE_SHORT=1 ...                  about two
 #   EXPLORE_SEED=N ...                   other schedules; 1 by default
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+CDPATH='' cd "$(dirname "$0")/../.."
 
 Tests/Explorer/build.sh
 explorer=.build/explorer/explorer

@@ -7,7 +7,7 @@
 #   Tests/Fuzz/fuzz.sh [SECONDS] [FILE...]     a minute; with files, those that a run has left are run again
 #   Tests/Fuzz/fuzz.sh 150000x                 so many inputs, however busy the machine is: about a minute's
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+CDPATH='' cd "$(dirname "$0")/../.."
 case ${1:-60} in
   *x) limit=-runs=${1%x} ;;
   *) limit=-max_total_time=${1:-60} ;;

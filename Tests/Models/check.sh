@@ -8,7 +8,7 @@
 #
 #   Tests/Models/check.sh [MODEL]...     those models alone
 set -uo pipefail
-cd "$(dirname "$0")"
+CDPATH='' cd "$(dirname "$0")"
 
 # Clang builds the mutations in a third of gcc's time, which is most of what they cost.
 compiler=$(command -v clang || echo cc)
