@@ -7,7 +7,7 @@ import RawCore
 
 // Frames of 240 Hz with a budget of 2 ms: two producers send 5,000 events each as soon as a frame begins, and the
 // pump handles what has come until the budget is spent. How long the pumps take, and how many of them end later
-// than the budget and one handler. Checked in every run: each event was handled, in its producer's order.
+// than the budget and one handler. Checked in every run: each event was handled.
 //
 //     2 producers: 5,000 events each ──► central ──► pump, until 2 ms after the frame began ──► next frame
 //                    ▲────────────────────── every 4.17 ms ───────────────────────────────────────┘
