@@ -34,6 +34,7 @@ let package = Package(
     .executableTarget(
       name: "EventCoreDemo",
       dependencies: [
+        "FileOptions",
         "MachineSamples",
         "StatisticsSocket",
         "TerminalScreen",
@@ -51,12 +52,14 @@ let package = Package(
         .product(name: "EventCore", package: "EventCore"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
-    // What both draw on.
+    // What both draw on, and which files they refuse.
     .target(name: "TerminalScreen"),
+    .target(name: "FileOptions"),
     // A game on one thread: events, a tree, coordinators and a pump.
     .executableTarget(
       name: "EventCoreGame",
       dependencies: [
+        "FileOptions",
         "TerminalScreen",
         .product(name: "EventCore", package: "EventCore"),
         .product(name: "EventCoreRecording", package: "EventCore"),
@@ -79,7 +82,13 @@ let package = Package(
       dependencies: ["StatisticsSocket", .product(name: "EventCore", package: "EventCore")]),
     // A pseudo terminal, for the tests of programs.
     .target(name: "ChildOnTerminal", path: "Tests/ChildOnTerminal"),
-    .testTarget(name: "EventCoreGameTests", dependencies: ["ChildOnTerminal", "EventCoreGame", "TerminalScreen"]),
+    .testTarget(
+      name: "EventCoreGameTests",
+      dependencies: [
+        "ChildOnTerminal", "EventCoreDemo", "EventCoreGame", "TerminalScreen",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "EventCoreRecording", package: "EventCore"),
+      ]),
     .testTarget(
       name: "EventCoreTopTests",
       dependencies: [

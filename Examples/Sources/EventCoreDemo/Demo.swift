@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import EventCore
+import FileOptions
 import MachineSamples
 import StatisticsSocket
 import TerminalScreen
@@ -64,6 +65,9 @@ struct Demo: ParsableCommand {
     if record != nil, input != nil {
       throw ValidationError(
         "--record and --input exclude each other: a replay is recorded already.")
+    }
+    if let refusal = refusal(ofFiles: ["--record": record, "--input": input, "--trace": trace]) {
+      throw ValidationError(refusal)
     }
     if !(0...Filler.highestLoad).contains(load) {
       throw ValidationError("--load is \(load): it must be from 0 to \(Filler.highestLoad).")

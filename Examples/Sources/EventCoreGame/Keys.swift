@@ -22,7 +22,8 @@ enum Keys {
     case .recording(var player):
       // What was dispatched before this step when it was played. An event that is damaged ends the game, as does the
       // end of a recording that was cut.
-      if player.nextTime == nil || (try? player.advance(to: game.world.now)) == nil { game.end() }
+      if player.nextTime == nil { game.end() }
+      do throws(EventRecordingError) { try player.advance(to: game.world.now) } catch { game.fault = error; game.end() }
       self = .recording(player)
     }
   }

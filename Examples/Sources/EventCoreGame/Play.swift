@@ -4,6 +4,7 @@
 import ArgumentParser
 import EventCore
 import EventCoreRecording
+import FileOptions
 import Foundation
 import TerminalScreen
 
@@ -25,13 +26,15 @@ struct Play: ParsableCommand {
   var bot = false
   @Flag(help: "Play without a terminal, as fast as possible, and print the last frame.")
   var headless = false
-  @Option(help: "End after so many steps; a second has \(Game.stepsPerSecond).")
+  @Option(parsing: .unconditional, help: "End after so many steps; a second has \(Game.stepsPerSecond).")
   var steps: Int?
 
   func validate() throws {
     if bot, replay != nil { throw ValidationError("--bot and --replay exclude each other: both press the keys.") }
     // Before the recorder replaces its file.
-    if record != nil, record == replay { throw ValidationError("--record replaces what --replay reads: name two files.") }
+    let files: KeyValuePairs = ["--replay": replay, "--record": record, "--trace": trace]
+    if let refusal = refusal(ofFiles: files) { throw ValidationError(refusal) }
+    if let steps, steps < 0 { throw ValidationError("--steps is \(steps): it must be 0 or more.") }
     if !headless, isatty(STDIN_FILENO) * isatty(STDOUT_FILENO) == 0 { throw ValidationError("This is no terminal: add --headless.") }
     if headless, replay == nil, !bot || steps == nil {
       throw ValidationError("Without a terminal nobody presses keys: add --replay FILE, or --bot and --steps NUMBER.")
@@ -64,7 +67,9 @@ struct Play: ParsableCommand {
     }
     _ = try recorder?.finish()
     if let trace { try tracing?.finish(writingTo: trace) }
-    if let signal = game.ending, signal != 0 { throw ExitCode(128 + signal) }
+    if let fault = game.fault ?? recording?.damage { FileHandle.standardError.write(Data("replay: \(fault)\n".utf8)) }
+    // A recording may have any number.
+    if let signal = game.ending, signal != 0 { throw ExitCode(128 + min(max(signal, 0), 127)) }
   }
 
   private func step(_ game: Game) {
