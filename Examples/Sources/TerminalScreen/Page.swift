@@ -11,7 +11,7 @@ package struct Page {
 
   package var fits: Bool { terminal.size.columns >= Canvas.columns && terminal.size.rows >= Canvas.rows }
 
-  /// Returns whether the size of the terminal has changed.
+  /// Returns whether all is drawn anew, since the size of the terminal has changed or another program has used it.
   package mutating func measure() -> Bool {
     guard terminal.measure() else { return false }
     shown = nil

@@ -14,6 +14,8 @@ package final class Terminal {
   private var before = termios()
   private let output: Int32
   private var unsent: [UInt8] = []
+  /// Whether what was on the page is gone, as if its size had changed.
+  private var isNew = false
 
   /// Nil if the standard input or output is no terminal.
   package init?() {
@@ -23,12 +25,16 @@ package final class Terminal {
     output = open(
       ttyname(STDOUT_FILENO).map { String(cString: $0) } ?? "/dev/tty", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
     guard output >= 0 else { return nil }
+    measure()
+    begin()
+  }
+
+  private func begin() {
     var raw = before
     // Ctrl-C arrives as a byte, and Ctrl-Z does nothing: it would leave the terminal in this state.
     raw.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG | IEXTEN)
     raw.c_iflag &= ~tcflag_t(IXON | ICRNL)
     tcsetattr(STDIN_FILENO, TCSANOW, &raw)
-    measure()
     show("\u{1b}[?1049h\u{1b}[?25l\u{1b}[2J")
   }
 
@@ -50,6 +56,11 @@ package final class Terminal {
     // A millisecond too late rather than too early, when the caller would only come again.
     let isReady = poll(&polled, 1, Int32((rest / .milliseconds(1)).rounded(.up))) > 0
     if let signal = Signals.take() { return .ending(signal: signal) }
+    // Somebody has stopped it all the same, and a shell has used the terminal meanwhile.
+    if Signals.hasContinued() {
+      begin()
+      isNew = true
+    }
     guard isReady else { return .bytes([]) }
     var bytes = [UInt8](repeating: 0, count: 256)
     let count = readOnce(STDIN_FILENO, &bytes, bytes.count)
@@ -58,14 +69,14 @@ package final class Terminal {
     return bytes[..<count].contains(3) ? .ending(signal: SIGINT) : .bytes(Array(bytes[..<count]))
   }
 
-  /// Asks how large the terminal is. Returns whether that has changed.
+  /// Asks how large the terminal is. Returns whether all is to be drawn anew: that has changed, or the page is gone.
   @discardableResult
   package func measure() -> Bool {
     var window = winsize()
     guard ioctl(output, UInt(TIOCGWINSZ), &window) == 0, window.ws_col > 0 else { return false }
     let now = (columns: Int(window.ws_col), rows: Int(window.ws_row))
-    defer { size = now }
-    return now != size
+    defer { (size, isNew) = (now, false) }
+    return now != size || isNew
   }
 
   /// Whether the terminal has taken all that was shown. If not, leave a frame out: it is slower than the program.

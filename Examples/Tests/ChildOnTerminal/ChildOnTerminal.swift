@@ -74,6 +74,16 @@
       return [modes.c_iflag, modes.c_oflag, modes.c_cflag, modes.c_lflag]
     }
 
+    /// Stops the child, and gives the terminal the modes from before it, as a shell does.
+    package func stop() throws {
+      kill(process, SIGSTOP)
+      guard waitpid(process, nil, WUNTRACED) == process else { throw Failure(description: "the child did not stop") }
+      var modes = termios()
+      tcgetattr(theirs, &modes)
+      (modes.c_iflag, modes.c_oflag, modes.c_cflag, modes.c_lflag) = (before[0], before[1], before[2], before[3])
+      tcsetattr(theirs, TCSANOW, &modes)
+    }
+
     package func resize(columns: UInt16, rows: UInt16) {
       var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
       _ = ioctl(theirs, UInt(TIOCSWINSZ), &size)

@@ -48,6 +48,21 @@
       #expect(game.modes == game.before)
     }
 
+    @Test func aGameThatWasStoppedTakesTheTerminalAgainAndDrawsAll() throws {
+      let game = try ChildOnTerminal("eventcore-game", ["--seed", "7"])
+      try game.read(until: "ENTER")
+      let modes = game.modes
+      try game.stop()
+      #expect(game.modes == game.before)
+      kill(game.process, SIGCONT)
+      try game.read(until: "\u{1b}[?1049h")
+      try game.read(until: "ENTER")
+      #expect(game.modes == modes)
+      game.type("q")
+      #expect(try game.exitStatus() == 0)
+      #expect(game.modes == game.before)
+    }
+
     @Test func aTerminalThatIsTooSmallPausesTheGameAndSaysSo() throws {
       let game = try ChildOnTerminal("eventcore-game", ["--seed", "7"])
       try game.read(until: "ENTER")
