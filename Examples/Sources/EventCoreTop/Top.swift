@@ -20,8 +20,21 @@ struct Top: ParsableCommand {
   @Argument(help: "The path of the socket.")
   var socket: String
 
-  @Option(help: "End after so many frames.")
+  @Option(parsing: .unconditional, help: "End after so many frames.")
   var frames: Int?
+
+  /// What the process sends is another program's, or another version's.
+  struct NoFrame: Error, CustomStringConvertible {
+    let socket: String
+
+    var description: String {
+      "\(socket) sends what is no frame of this version: start eventcore-top of the same EventCore as the process."
+    }
+  }
+
+  func validate() throws {
+    if let frames, frames < 0 { throw ValidationError("--frames is \(frames): it must be 0 or more.") }
+  }
 
   func run() throws {
     let client: StatisticsClient
@@ -31,27 +44,22 @@ struct Top: ParsableCommand {
       throw ValidationError("\(error.description). Is the process running, and does it show its statistics there?")
     }
     let isTerminal = isatty(1) != 0
+    defer { if isTerminal { print() } }
     var (count, last): (Int, Frame?) = (0, nil)
     while count < frames ?? .max, let line = client.nextLine() {
       count += 1
+      guard let frame = try? JSONDecoder().decode(Frame.self, from: Data(line)) else { throw NoFrame(socket: socket) }
       guard isTerminal else {
         try FileHandle.standardOutput.write(contentsOf: Data(line + [UInt8(ascii: "\n")]))
         continue
       }
-      let frame = try JSONDecoder().decode(Frame.self, from: Data(line))
       // To the upper left; each line is cleared to its end, and what is below the last one.
       let (columns, rows) = size
-      let lines = Self.page(frame, after: last).prefix(rows).map { line in
-        // Names are the other process's: what moves the cursor stays out. A line that the terminal continues would move
-        // those below.
-        String(String.UnicodeScalarView(line.unicodeScalars.filter { $0.properties.generalCategory != .control }))
-          .prefix(columns)
-      }
+      let lines = Self.page(frame, after: last).prefix(rows).map { Self.cut($0, to: columns) }
       print("\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\n"), terminator: "\u{1B}[J")
       fflush(nil)
       last = frame
     }
-    if isTerminal { print() }
   }
 
   /// What the terminal shows.
@@ -60,6 +68,34 @@ struct Top: ParsableCommand {
     guard ioctl(1, UInt(TIOCGWINSZ), &window) == 0, window.ws_row > 0, window.ws_col > 0 else { return (80, 24) }
     return (Int(window.ws_col), Int(window.ws_row))
   }
+
+  /// As much of a line as the terminal shows: one that it continued would move those below. Names are the other
+  /// process's: what moves the cursor, breaks the line or turns it around stays out.
+  static func cut(_ line: String, to columns: Int) -> String {
+    let shown = line.unicodeScalars.filter { !unseen.contains($0.properties.generalCategory) }
+    var left = columns
+    let end = shown.firstIndex { scalar in
+      left -= width(of: scalar)
+      return left < 0
+    }
+    return String(shown[..<(end ?? shown.endIndex)])
+  }
+
+  private static let unseen: Set<Unicode.GeneralCategory> = [.control, .format, .lineSeparator, .paragraphSeparator]
+
+  /// How many columns a terminal takes for it. Swift sees no `wcwidth`, which would also depend on the user's locale.
+  private static func width(of scalar: Unicode.Scalar) -> Int {
+    switch scalar.properties.generalCategory {
+    case .nonspacingMark, .enclosingMark: 0
+    default: scalar.properties.isEmojiPresentation || wide.contains { $0.contains(scalar.value) } ? 2 : 1
+    }
+  }
+
+  /// The blocks of Unicode with East Asian characters that are wide.
+  private static let wide: [ClosedRange<UInt32>] = [
+    0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97C, 0xAC00...0xD7A3, 0xF900...0xFAFF,
+    0xFE30...0xFE6F, 0xFF01...0xFF60, 0xFFE0...0xFFE6, 0x16FE0...0x1B2FF, 0x1F200...0x1F265, 0x20000...0x3FFFD,
+  ]
 
   /// What a page shows. A frame is another process's, which may say anything: no number of it may end this one.
   static func page(_ frame: Frame, after last: Frame?) -> [String] {

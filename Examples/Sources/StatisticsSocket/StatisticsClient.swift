@@ -9,6 +9,8 @@ public final class StatisticsClient {
   private static let longestLine = 1 << 26
   private let file: Int32
   private var buffer: [UInt8] = []
+  /// How much of the buffer is known to have no end of a line.
+  private var searched = 0
 
   /// - Parameter path: Where the process has its socket. In a folder that is everybody's, such as /tmp, somebody else may
   ///   have made it first: that of another user is refused, unless you are root.
@@ -33,22 +35,29 @@ public final class StatisticsClient {
     close(file)
   }
 
-  /// The next line, without its end; nil when the process has ended, or sends what is no frame. It waits.
+  /// The next line, without its end; nil when the process has ended. It waits. A line that is too long for a frame
+  /// comes in parts, which are none.
   public func nextLine() -> [UInt8]? {
     while true {
-      if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
+      if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+        searched = 0
         defer { buffer.removeSubrange(...end) }
         return Array(buffer[..<end])
+      }
+      searched = buffer.count
+      if buffer.count >= Self.longestLine {
+        defer { (buffer, searched) = ([], 0) }
+        return buffer
       }
       var part = [UInt8](repeating: 0, count: 1 << 16)
       let count = read(file, &part, part.count)
       if count < 0, errno == EINTR { continue }
-      guard count > 0, buffer.count < Self.longestLine else { return nil }
+      guard count > 0 else { return nil }
       buffer += part[..<count]
     }
   }
 
-  /// The next frame; nil when the process has ended.
+  /// The next frame; nil when the process has ended. It throws if what comes is none.
   public func next() throws -> Frame? {
     try nextLine().map { try JSONDecoder().decode(Frame.self, from: Data($0)) }
   }

@@ -41,6 +41,22 @@ struct TopPageTests {
     #expect(Top.page(last, after: last)[0] == "world (7)   5 events handled")
   }
 
+  @Test("a line is cut to the columns of the terminal, of which a wide character takes two")
+  func wideCharacters() {
+    for (line, columns, cut) in [
+      ("kitchen", 7, "kitchen"), ("kitchen", 6, "kitche"), ("漢字漢字", 8, "漢字漢字"), ("漢字漢字", 7, "漢字漢"),
+      ("a漢字", 4, "a漢"), ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}e\u{301}"), ("🚀🚀", 3, "🚀"), ("", 3, ""),
+      ("漢", 1, ""),
+    ] {
+      #expect(Top.cut(line, to: columns).unicodeScalars.elementsEqual(cut.unicodeScalars), "\(line) to \(columns)")
+    }
+  }
+
+  @Test("what moves the cursor, breaks a line or turns it around stays out")
+  func formatting() {
+    #expect(Top.cut("a\u{1B}[2J\u{9B}b\u{202E}c\u{2028}d\u{2029}e\u{200D}f\r\ng", to: 80) == "a[2Jbcdefg")
+  }
+
   @Test("counts at the end of their range wrap, and a rate that no number holds is left out")
   func largeCounts() throws {
     let last = try frame(time: 1, delivered: [0])

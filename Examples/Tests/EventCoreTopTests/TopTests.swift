@@ -4,8 +4,9 @@
 import ChildOnTerminal
 import EventCore
 import Foundation
-import StatisticsSocket
 import Testing
+
+@testable import StatisticsSocket
 
 /// The program itself, which looks into this process.
 @Suite("eventcore-top", .serialized)
@@ -75,6 +76,15 @@ struct TopTests {
     }
   }
 
+  @Test("a negative number of frames is refused")
+  func negative() throws {
+    let top = try TopOnPipes([path, "--frames", "-1"])
+    #expect(try top.line() == nil)
+    let end = try top.end()
+    #expect(end.status == EX_USAGE)
+    #expect(end.errors.contains("--frames is -1: it must be 0 or more."))
+  }
+
   @Test("without a socket there is an error that names it, and nothing else is printed")
   func missing() throws {
     let top = try TopOnPipes([path])
@@ -85,6 +95,52 @@ struct TopTests {
   }
 
   #if os(Linux)
+    /// A process that shows something else at the path, which is left to whoever calls this. It sends that to the
+    /// program, and closes the connection.
+    private func send(_ bytes: [UInt8], to makeTop: () throws -> TopOnPipes) throws -> TopOnPipes {
+      let listening = socket(AF_UNIX, streamSocket, 0)
+      defer { close(listening) }
+      try #require(SocketAddress(path).pass { bind(listening, $0, $1) } == 0)
+      try #require(listen(listening, 1) == 0)
+      let top = try makeTop()
+      let connection = accept(listening, nil, nil)
+      defer { close(connection) }
+      bytes.withUnsafeBytes { bytes in
+        var sent = 0
+        while sent < bytes.count {
+          let rest = UnsafeRawBufferPointer(rebasing: bytes[sent...])
+          let count = Foundation.send(connection, rest.baseAddress!, rest.count, Int32(MSG_NOSIGNAL))
+          guard count > 0 else { break }
+          sent += count
+        }
+      }
+      return top
+    }
+
+    @Test(
+      "what is no frame is an error that says so, and is not passed on",
+      arguments: ["junk\n", "\n", "{\"name\": \"world\"}\n", String(repeating: "[", count: 1_000) + "\n"])
+    func noFrame(line: String) throws {
+      defer { unlink(path) }
+      let top = try send(Array(line.utf8)) { try TopOnPipes([path]) }
+      #expect(try top.line() == nil)
+      let end = try top.end()
+      #expect(end.status == EXIT_FAILURE)
+      #expect(end.errors.contains("\(path) sends what is no frame of this version: start eventcore-top of the same"))
+    }
+
+    /// Searched anew with each part that comes, it would take minutes.
+    @Test("neither is a very long line", .timeLimit(.minutes(1)))
+    func longLine() throws {
+      defer { unlink(path) }
+      let line = [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 24) + [UInt8(ascii: "\n")]
+      let top = try send(line) { try TopOnPipes([path]) }
+      #expect(try top.line() == nil)
+      let end = try top.end()
+      #expect(end.status == EXIT_FAILURE)
+      #expect(end.errors.contains("\(path) sends what is no frame"))
+    }
+
     @Test("an output that takes nothing is an error, and no crash")
     func full() throws {
       try serve { server in
