@@ -78,7 +78,8 @@ check-prefix:
 	  exit 1;; esac; }; \
 	check PREFIX "$$CHECKED_PREFIX"; check LIBDIR "$$CHECKED_LIBDIR"; check INCLUDEDIR "$$CHECKED_INCLUDEDIR"; \
 	case "$$CHECKED_DESTDIR" in *\'*) \
-	  echo "make install: DESTDIR has no single quote; found \"$$CHECKED_DESTDIR\". Choose another folder" >&2; \
+	  echo "make install and uninstall: DESTDIR has no single quote, which would end those of the recipe;" \
+	    "found \"$$CHECKED_DESTDIR\". Choose another folder" >&2; \
 	  exit 1;; esac
 
 fill = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
@@ -92,8 +93,8 @@ install: check-prefix $(LIBRARIES)
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/$(SHARED_LINK)'
 	install -m 644 .build/c/libeventcore.a '$(DESTDIR)$(LIBDIR)'
 	install -m 644 $(HEADERS) '$(DESTDIR)$(INCLUDEDIR)/eventcore'
-	@# What lies below the prefix is named by it, so that all of it can be moved. What the shell writes has the
-	@# permissions of whoever installs.
+	@# What lies below the prefix is named by it, so that all of it can be moved. What the shell writes gets its
+	@# permissions from the umask, so they are set.
 	$(fill) -e 's|=$(PREFIX)/|=$${prefix}/|' scripts/package/eventcore.pc.in > '$(DESTDIR)$(LIBDIR)/pkgconfig/eventcore.pc'
 	chmod 644 '$(DESTDIR)$(LIBDIR)/pkgconfig/eventcore.pc'
 	for file in eventcore-config eventcore-config-version; do \

@@ -52,7 +52,7 @@ let package = Package(
         .product(name: "EventCore", package: "EventCore"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
-    // What both draw on, and which files they refuse.
+    // What the game and the demo share: a screen in the terminal, and a check that options name different files.
     .target(name: "TerminalScreen"),
     .target(name: "FileOptions"),
     // A game on one thread: events, a tree, coordinators and a pump.

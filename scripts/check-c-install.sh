@@ -37,7 +37,7 @@ run() { timeout 120 "$@"; }
 
 step "install"
 make -s -j2 install PREFIX="$prefix" CC=gcc
-# Whoever installs may keep what it writes to itself.
+# Others can read what was installed, however strict the umask.
 (umask 077 && make -s install PREFIX=/usr DESTDIR="$folder/masked" CC=gcc)
 masked=$(find "$folder/masked/usr" ! -type l ! -perm -044)
 [ -z "$masked" ] || fail "under umask 077 others cannot read what was installed: $masked"

@@ -37,8 +37,9 @@ extension EventCentral {
   /// let score = try await world.next(ScoreChanged.self, within: .seconds(1))
   /// ```
   ///
-  /// A deterministic central is run meanwhile, and its manual clock is moved as by ``advance(by:)``, with the same
-  /// traps: the call takes no time of the system's. In other centrals the time is the system's, and the task is suspended.
+  /// A deterministic central is run meanwhile, and its manual clock is moved as by ``advance(by:)``, which traps for
+  /// the same reasons. The call takes no time of the system's. In other centrals the time is the system's, and the
+  /// task is suspended.
   ///
   /// - Parameters:
   ///   - type: The exact type of event.
@@ -106,7 +107,9 @@ extension EventCentral {
     return try answer.get()
   }
 
-  /// The same where an Optional is wanted, as with `try?`: asks for what it wraps, as such a `request` does.
+  /// Asks as ``answer(to:expecting:within:isolation:)`` does where the caller wants an Optional, as with `try?`.
+  ///
+  /// - Returns: The answer that came first, never nil; it has the type that the Optional wraps.
   public func answer<Query: Eventable, Answer: Sendable>(
     to query: Query, within duration: Duration, isolation: isolated (any Actor)? = #isolation
   ) async throws -> Answer? {

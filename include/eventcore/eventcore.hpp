@@ -286,7 +286,8 @@ public:
 	evc_router *get() const noexcept { return router_; }
 
 	/**
-	 * Has `handler(const Event &)` called for each Event that is dispatched from now on, by the consumer of `to`.
+	 * Has `handler(const Event &)`, or a member function of Event without parameters, called for each Event that is
+	 * dispatched from now on, by the consumer of `to`.
 	 * Every subscription takes memory that is freed with the mailbox: subscribe once, not once a frame.
 	 */
 	template <class Event, class Handler>
@@ -569,9 +570,9 @@ public:
 		return at(left < EVC_FOREVER - base ? base + left : EVC_FOREVER, std::move(function), period);
 	}
 	/**
-	 * Has an event dispatched after a delay, and after each `period` from then on. `to` must outlive the timer. Without
-	 * memory at that time the event is lost. What a copy of it throws then, such as std::bad_alloc, has no caller to go
-	 * to: `on_handler_exception` gets it.
+	 * Has an event dispatched after a delay, and after each `period` from then on. Event must be movable without an
+	 * exception, and `to` outlive the timer. Without memory at that time the event is lost. What a copy of it throws
+	 * then, such as std::bad_alloc, has no caller to go to: `on_handler_exception` gets it.
 	 */
 	template <class Event>
 	[[nodiscard]] timer dispatch_after(std::chrono::nanoseconds delay, router &to, Event event,
@@ -613,7 +614,8 @@ template <class Event, class Handler> struct typed_node_entry : node_entry {
 	explicit typed_node_entry(Handler &&from) noexcept : node_entry{ handle_it, end_it }, handler(std::move(from)) {}
 	static bool handle_it(node_entry *self, const void *event) noexcept
 	{
-		using answer = std::remove_cv_t<std::remove_reference_t<std::invoke_result_t<Handler &, const Event &>>>;
+		using returned = std::invoke_result_t<Handler &, const Event &>;
+		using answer = std::remove_cv_t<std::remove_reference_t<returned>>;
 		auto &handler = static_cast<typed_node_entry *>(self)->handler;
 		bool ends = false;
 
@@ -711,8 +713,9 @@ public:
 	}
 
 	/**
-	 * Has `handler(const Event &)` called for each Event that comes by here in one of the phases. If it returns a bool,
-	 * true ends the event's way; so does EVC_HANDLER_CONSUME.
+	 * Has `handler(const Event &)`, or a member function of Event without parameters, called for each Event that comes
+	 * by here in one of the phases. If it returns a bool, or a reference to one, true ends the event's way; so does
+	 * EVC_HANDLER_CONSUME.
 	 *
 	 * @param modes evc_handler_mode bits, at least one phase
 	 */
@@ -928,7 +931,10 @@ public:
 	 */
 	evc_balancer *get() const noexcept { return balancer_; }
 
-	/** Adds a receiver: `handler(const Event &)` is called by the consumer of `to` for its share of the events. */
+	/**
+	 * Adds a receiver: `handler(const Event &)`, or a member function of Event without parameters, is called by the
+	 * consumer of `to` for its share of the events.
+	 */
 	template <class Handler> [[nodiscard]] balancer_member add(const mailbox &to, Handler handler) noexcept
 	{
 		using entry = detail::balanced_entry<Event, Handler>;
@@ -984,7 +990,9 @@ private:
 		options.choose = [](void *context, const evc_balancer_choice *choice) -> uint32_t {
 			auto *payload = static_cast<const Event *>(evc_envelope_payload(choice->envelope));
 			uint32_t index = 0;
-			auto choosing = [&](Chooser &choose) { index = std::invoke(choose, *payload, balancer_choice(choice)); };
+			auto choosing = [&](Chooser &choose) {
+				index = std::invoke(choose, *payload, balancer_choice(choice));
+			};
 
 			detail::call(choosing, *static_cast<Chooser *>(context));
 			return index;

@@ -15,8 +15,8 @@ final class Game {
   private(set) var steps = 0
   /// The signal that has ended the game, or 0; nil as long as it goes on.
   private(set) var ending: Int32?
-  /// Who presses the keys instead of a person, and why a recording could not go on.
-  var (keys, fault): (Keys?, EventRecordingError?)
+  /// Who presses the keys instead of a person, and why a replay could not go on.
+  var keys: Keys?, fault: EventRecordingError?
   /// The central's clock shows how much has been simulated. So the times in a recording are those of steps.
   private let clock = ManualClock()
 

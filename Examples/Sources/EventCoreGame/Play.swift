@@ -68,7 +68,7 @@ struct Play: ParsableCommand {
     _ = try recorder?.finish()
     if let trace { try tracing?.finish(writingTo: trace) }
     if let fault = game.fault ?? recording?.damage { FileHandle.standardError.write(Data("replay: \(fault)\n".utf8)) }
-    // A recording may have any number.
+    // A damaged recording may name any number; a status has 8 bits.
     if let signal = game.ending, signal != 0 { throw ExitCode(128 + min(max(signal, 0), 127)) }
   }
 

@@ -28,7 +28,10 @@ struct Top: ParsableCommand {
     let socket: String
 
     var description: String {
-      "\(socket) sends what is no frame of this version: start eventcore-top of the same EventCore as the process."
+      """
+      \(socket) sends something that is not a frame of this version: start the eventcore-top of the EventCore that the \
+      process has.
+      """
     }
   }
 

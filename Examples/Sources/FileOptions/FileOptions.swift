@@ -3,8 +3,8 @@
 
 import Foundation
 
-/// Why these options of a command line cannot have these files: two of them name one, whose content one of the two
-/// would replace. Nil if each names its own, or none.
+/// Says which two of these options name the same file, of which one would replace what the other reads or writes.
+/// Nil if no two do.
 package func refusal(ofFiles options: KeyValuePairs<String, String?>) -> String? {
   let files = options.compactMap { name, path in path.map { (name: name, path: $0, file: file(at: $0)) } }
   for (index, first) in files.enumerated() {

@@ -35,8 +35,8 @@ public final class StatisticsClient {
     close(file)
   }
 
-  /// The next line, without its end; nil when the process has ended. It waits. A line that is too long for a frame
-  /// comes in parts, which are none.
+  /// The next line, without its end; nil when the process has ended. It waits. A line that is longer than any frame
+  /// comes in parts, which do not decode as frames.
   public func nextLine() -> [UInt8]? {
     while true {
       if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
@@ -57,7 +57,7 @@ public final class StatisticsClient {
     }
   }
 
-  /// The next frame; nil when the process has ended. It throws if what comes is none.
+  /// The next frame; nil when the process has ended. It throws if the line is not a frame.
   public func next() throws -> Frame? {
     try nextLine().map { try JSONDecoder().decode(Frame.self, from: Data($0)) }
   }

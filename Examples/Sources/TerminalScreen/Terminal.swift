@@ -69,7 +69,7 @@ package final class Terminal {
     return bytes[..<count].contains(3) ? .ending(signal: SIGINT) : .bytes(Array(bytes[..<count]))
   }
 
-  /// Asks how large the terminal is. Returns whether all is to be drawn anew: that has changed, or the page is gone.
+  /// Asks how large the terminal is. Returns whether all is to be drawn anew: its size is another, or the page is gone.
   @discardableResult
   package func measure() -> Bool {
     var window = winsize()

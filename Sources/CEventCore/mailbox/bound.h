@@ -79,7 +79,8 @@ struct evc_bound {
 	struct evc_sink *mailbox;
 	/*
 	 * EVC_OVERFLOW_DROP_OLDEST: where the events of this mailbox wait, so that producers can take them out again;
-	 * NULL under the other policies. Tokens wait in the mailbox itself, since nobody may take them out.
+	 * NULL under the other policies. Tokens wait in the mailbox itself, since nobody may take them out. On the cache
+	 * line of `how`, since each post reads both.
 	 */
 	struct evc_shared_lanes *lanes;
 	/* The way into a mailbox for subscriptions that are unbounded. */

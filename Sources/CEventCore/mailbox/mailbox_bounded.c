@@ -53,7 +53,8 @@ static enum evc_status post(struct evc_sink *sink, const struct evc_chain *chain
 }
 
 const struct evc_mailbox_kind evc_mailbox_kind_private = {
-	EVC_NEEDS_TOKEN, is_closed, put_token, tell, raise_blocked, clear_blocked, is_consumer, post
+	.needs = EVC_NEEDS_TOKEN, .is_closed = is_closed, .put = put_token, .tell = tell, .raise = raise_blocked,
+	.clear = clear_blocked, .is_consumer = is_consumer, .post = post
 };
 
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)

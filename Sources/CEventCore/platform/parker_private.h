@@ -14,7 +14,10 @@ struct evc_parker {
 	void *state;
 };
 
-/* As evc_parker_create, in the caller's memory, which is unchanged after an error. The system's `wake` wakes all. */
+/*
+ * As evc_parker_create, in the caller's memory, which is unchanged after an error. With `ops` NULL they are the system's,
+ * whose `wake` wakes all who wait, as an event count needs.
+ */
 enum evc_status evc_parker_init(struct evc_parker *parker, const struct evc_parker_ops *ops);
 void evc_parker_close(struct evc_parker *parker);
 

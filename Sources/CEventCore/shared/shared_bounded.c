@@ -4,7 +4,7 @@
 
 #ifdef EVC_URCU
 /*
- * What a bound (mailbox/bound.h) does to a shared mailbox. Its workers add to `taken` of the bound at once.
+ * What a latest-only subscription (latest.h) and a bound (mailbox/bound.h) do to a shared mailbox. Its workers add to `taken` of the bound at once.
  *
  *   producer                                 worker
  *   B1 set is_blocked         seq_cst        T1 add 1 to `taken`          seq_cst
@@ -62,7 +62,8 @@ static enum evc_status post(struct evc_sink *sink, const struct evc_chain *chain
 }
 
 const struct evc_mailbox_kind evc_mailbox_kind_shared = {
-	EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, is_closed, put_token, tell, raise_blocked, clear_blocked, is_consumer, post
+	.needs = EVC_NEEDS_TOKEN | EVC_NEEDS_SEGMENT, .is_closed = is_closed, .put = put_token, .tell = tell,
+	.raise = raise_blocked, .clear = clear_blocked, .is_consumer = is_consumer, .post = post
 };
 
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)

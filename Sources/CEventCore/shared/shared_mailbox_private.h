@@ -134,8 +134,9 @@ bool evc_shared_bound_open(struct evc_shared_mailbox *mailbox, uint64_t capacity
 			   uint64_t block_ns);
 /* shared_bounded.c: the next one for a bounded mailbox. Wakes producers that wait for its place. */
 struct evc_envelope *evc_shared_take_bounded(struct evc_shared_mailbox *mailbox, unsigned limit);
-/* shared_mailbox.c: a shared mailbox, as what stands in front of it sees it; A4; what follows a put: P2. */
+/* shared_bounded.c: a shared mailbox, as what stands in front of it sees it. */
 extern const struct evc_mailbox_kind evc_mailbox_kind_shared;
+/* shared_mailbox.c: A4; what follows a put: P2. */
 enum evc_status evc_shared_post(struct evc_shared_mailbox *mailbox, const struct evc_chain *chain);
 void evc_shared_tell(struct evc_shared_mailbox *mailbox);
 

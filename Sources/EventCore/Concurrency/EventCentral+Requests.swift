@@ -48,7 +48,10 @@ extension EventCentral {
     throw timeout.isDropped ? EventWaitError.sourceEnded : answers.lack
   }
 
-  /// The same where an Optional is wanted, as in `(try? await world.request(query)) ?? -1`: asks for what it wraps.
+  /// Asks as ``request(_:expecting:within:priority:isolation:)`` does where the caller wants an Optional, as in
+  /// `(try? await world.request(query)) ?? -1`: for an answer of the type that the Optional wraps.
+  ///
+  /// - Returns: The answer that came first, never nil. All else is as there.
   ///
   /// An answer that is an Optional itself is asked for by `expecting:` of
   /// ``request(_:expecting:within:priority:isolation:)``.

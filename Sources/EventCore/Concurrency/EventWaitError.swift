@@ -31,7 +31,7 @@ public enum EventWaitError: Error, Equatable, CustomStringConvertible {
       """
       Nobody answers queries of this type with answers of this type, or whoever did has ended or is draining. Answers \
       are found by the types of both: register the answer before the request, on the same central, keep it until the \
-      last request, and expect the type that it returns; one that is an Optional by expecting:.
+      last request, and expect the type that it returns. Name that type by expecting: if it is an Optional.
       """
     case .refused: "Whoever answers is full, and refused the request: ask again later, or give it a larger mailbox."
     case .unanswered: "Whoever got the request ended, or dropped it, without an answer."

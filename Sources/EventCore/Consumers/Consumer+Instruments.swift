@@ -12,7 +12,8 @@ extension Consumer: Instrumented {
   /// How many events wait in the mailbox.
   var waiting: Int { mailbox.waiting }
 
-  /// Keeps its last figures. Once it is settled: of calls that wait nobody knows yet which ones begin.
+  /// Leaves the instruments, which keep its last figures. Call it once it is settled: before, nobody knows which of the
+  /// waiting calls will begin.
   func leaveInstruments() { basis.instruments.remove(probe) { reading } }
 
   var reading: ReceiverReading {

@@ -234,7 +234,7 @@ final class Consumer: @unchecked Sendable {
     for (receiver, handler) in calls.answer(andEnd: true) {
       receiver.drop(handler)
     }
-    // Else when its contexts find it settled, or with its last reference.
+    // With calls left it leaves later: when its contexts find it settled, or with its last reference.
     if !hasCalls { leaveInstruments() }
     ended.open()
   }

@@ -4,7 +4,7 @@
 /// What an event thread has done so far. Once nothing waits, the counts add up to the accepted events.
 ///
 /// A job of an actor or a task on the thread counts as an event, and so does what a tree or another source hands over to
-/// it: as delivered if it ran there, or if its handler had been removed meanwhile, as cancelled if it did not, though
+/// it: as delivered if it ran there, or if its handler had been removed meanwhile; otherwise as cancelled, though
 /// the jobs of actors and tasks then run elsewhere.
 /// So does the kept event for a handler that registers (``Eventable/keepNewest(on:maximumAge:)``): as delivered when
 /// its turn has come, also if the handler's interest skips it, or something newer has made it superfluous.

@@ -16,7 +16,7 @@ protocol MailboxBase: AnyObject, Sendable {
   /// Refuses later posts; what waits is handled first.
   func closeWhenEmpty()
 
-  /// How many events wait in each lane; without those of the workers' own mailboxes.
+  /// How many events wait in each lane; in a shared mailbox without what waits in its workers' own.
   func depths() -> [Int]
 
   /// Events taken, and events freed unhandled because the mailbox closed.
@@ -106,6 +106,7 @@ enum PumpResult {
 /// - D2, D3: a lane of the shared mailbox is one queue or stack for all producers and workers.
 /// - D4: each accepted event is taken by exactly one worker, or dropped and counted once.
 ///
+/// Of the members of `MailboxBase`:
 /// - `close` also ends all workers: each finishes its handler and closes its own mailbox.
 /// - `closeWhenEmpty` lets the workers handle first what waits here, then what waits in their own mailboxes, and end. A
 ///   `close` ends that early. Without a worker, what waits stays until one is made, or until `dropAll`.

@@ -82,7 +82,7 @@ func requireMainActor(_ type: Any.Type, was deed: String) {
   require(
     MainActor.isCurrent,
     """
-    A \(type) is used on the MainActor, and one was \(deed) elsewhere: do that on the MainActor. An event can be \
-    dispatched, too, and emitEvents(of:from:) brings it there.
+    A \(type) is used on the MainActor, and one was \(deed) elsewhere: do that on the MainActor. An event \
+    from elsewhere can be dispatched, and emitEvents(of:from:) brings it there.
     """)
 }

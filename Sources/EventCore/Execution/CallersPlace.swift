@@ -3,7 +3,7 @@
 
 import Dispatch
 
-/// The main queue, on which the MainActor runs. `MainActor.isCurrent` is true elsewhere, too.
+/// The main queue, on which the MainActor runs. `MainActor.isCurrent` is also true inside another queue's `sync`.
 enum MainQueue {
   private static let mark: DispatchSpecificKey<Bool> = {
     let key = DispatchSpecificKey<Bool>()

@@ -17,7 +17,7 @@ extension MainActor {
       // The function of the runtime below came with macOS 26.
       return pthread_main_np() != 0
     #elseif canImport(CSwiftRuntime)
-      // `UnownedSerialExecutor` is frozen, and these two words.
+      // `UnownedSerialExecutor` is frozen: it will always be these two words.
       let (identity, implementation) = unsafeBitCast(sharedUnownedExecutor, to: (UInt, UInt).self)
       return swift_runtime_is_current_executor(identity, implementation)
     #else

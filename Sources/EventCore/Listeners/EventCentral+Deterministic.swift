@@ -125,7 +125,7 @@ extension EventCentral {
 
   /// For EventCoreTesting: runs a deterministic central for a time on its manual clock, which is moved from one deadline
   /// to the next whenever nothing is left to run. Returns early, and true, once a condition holds; it is asked before
-  /// each event. `most`: so many events at one instant are taken for ones without end.
+  /// each event. `most`: how many events at one instant count as a chain without end, which traps.
   package func run(for duration: Duration, most: Int = 10_000_000, until isDone: () -> Bool) -> Bool {
     let loop = deterministic("advance(by:)")
     guard let clock = basis.clock?.manual else {
@@ -143,7 +143,7 @@ extension EventCentral {
         handled < most,
         """
         The time of a deterministic central goes on when nothing is left to run, and \(most) events were handled at \
-        one instant: have the handlers that dispatch again and again schedule these events for later, or stop.
+        one instant: have the handlers that dispatch again and again schedule these events for later, or have them stop.
         """)
       let now = clock.nanoseconds
       guard now < end else { return false }

@@ -137,7 +137,8 @@ final class Scheduler: Sendable {
       answered = left
     }
     let next = core.nextDeadline
-    // A loop that looked while a timer fired has not seen it, and it may have been set again. An alarm has rung.
+    // A loop that looked while a timer fired has not seen it, though it may have been set again. And a clock's alarm
+    // rings once: the next one has to be set.
     if fired > 0 || !basis.timersInPumps { announce(next) }
     return (fired, next)
   }
@@ -177,7 +178,7 @@ final class Scheduler: Sendable {
 
 /// What calls `Scheduler.runDue` by itself.
 protocol TimerLoop: AnyObject, Sendable {
-  /// There is a timer with this deadline. Any thread.
+  /// This is the earliest deadline, after a timer was added before all others or one has fired. Any thread.
   func noteTimer(at deadline: UInt64)
 }
 

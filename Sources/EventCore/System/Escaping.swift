@@ -16,13 +16,13 @@ extension String {
     return String(text)
   }
 
-  /// The text of a box of Mermaid, whose grammar has no text of no signs.
+  /// The text of a box for Mermaid. Its grammar has no empty text, so a blank stands for one.
   var mermaidLabel: String {
     let text = escaped(mermaidEntities)
     return text.isEmpty ? " " : text
   }
 
-  /// The text of a box of Graphviz, in which it reads escapes with "\\" and entities with "&".
+  /// The text of a box for Graphviz, which reads a backslash as the beginning of an escape, and "&" as that of an entity.
   var graphvizLabel: String { escaped(["\\": "\\\\", "\"": "\\\"", "&": "&amp;", "\n": "\\n"]) }
 }
 

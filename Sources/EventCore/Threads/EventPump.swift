@@ -108,9 +108,6 @@ public final class EventPump {
   /// were handled before may begin too late, but at most 31, or 127 if the deadline was more than a quarter of a
   /// millisecond away. A handler is never interrupted.
   ///
-  /// On the lock-free core a run that leaves something looks once at each callback of `.latestOnly` and `.latestPerKey`,
-  /// to tell how much.
-  ///
   /// With `EventCentral(timers: .pumps)` the clock is also read without a deadline, for the timers, after at most 32
   /// events.
   ///
@@ -126,6 +123,9 @@ public final class EventPump {
   /// last run, and no thread of the core's frees what they have replaced (see above), this run waits until no thread reads
   /// it: some microseconds, or milliseconds if the system has taken a thread away in the middle of a dispatch of a type
   /// that is new to it.
+  ///
+  /// **Complexity**: O(events handled). On the lock-free core a run that leaves something also looks once at each
+  /// callback of `.latestOnly` and `.latestPerKey`, to tell how much is left.
   @discardableResult
   public func run(until deadline: ContinuousClock.Instant? = nil, limit: Int = .max) -> Report {
     run(until: deadline?.nanoseconds(on: central.basis) ?? .max, limit)

@@ -88,7 +88,7 @@ struct AsyncCountTests {
     calls.expect(delivered: 40)
   }
 
-  @Test("D10: so are those that have not begun when the time of a drain is over cancelled", arguments: cores)
+  @Test("D10: calls that have not begun when the time of a drain is over are cancelled", arguments: cores)
   func drainedTooLate(core: EventCentral.Core) async {
     let calls = await HeldCalls(core, 40)
     #expect(await !calls.listener.drain(until: .now()))

@@ -135,7 +135,7 @@ struct FlowGraphTests {
     for name in ["", "\u{1B}"] { expect(name, " ") }
   }
 
-  @Test("so are those below an accent")
+  @Test("signs below an accent are escaped, too")
   func accentedSigns() {
     let graph = EventFlowGraph(
       EventStatistics(receivers: [], dispatches: [.init(type: "Box", source: "a\"\u{301}b", count: 1)]))

@@ -26,7 +26,7 @@ struct TimerLoopTests {
     Tick().scheduleQueue(after: .seconds(10), on: central)
     #expect(told.deadlines.take().count == 1)
     for seconds in 10..<20 { Tick().scheduleQueue(after: .seconds(seconds), on: central) }
-    #expect(told.deadlines.take().count == 1, "the one of the same time; those behind it were told, too")
+    #expect(told.deadlines.take().count == 1, "a later deadline was told, too; only the one of the same time should be")
     for _ in 0..<3 { pump.run() }
     #expect(told.deadlines.take() == [], "runs in which nothing fires were told")
 

@@ -149,21 +149,6 @@
     }
   }
 
-  extension CoreParts {
-    static let lockFree = CoreParts(
-      barrier: { evc_barrier_everywhere() },
-      reserve: { requireCore(evc_reserve(UInt32(clamping: $0)), "reserve memory for events") },
-      makeRouter: { LockFreeRouter($0) },
-      makeMailbox: { LockFreeMailbox($0, $1, $2, $3) },
-      makeSharedMailbox: { LockFreeSharedMailbox($0) },
-      makeBalancer: { LockFreeBalancer($0) },
-      makeScheduler: { LockFreeScheduler(isDriven: $0) },
-      trees: LockFreeTree.self)
-
-    static func setOrigin(_ origin: UInt64) -> UInt64 { evc_thread_set_origin(origin) }
-    static func forgetTallies() { evc_thread_forget_tallies() }
-  }
-
   /// Swift has no way on when memory is out, and passes no wrong argument: anything but success
   /// ends the program, with the reason.
   @inline(__always)
