@@ -34,8 +34,8 @@ final class LoopDriver: PumpDriver, TimerLoop {
   /// The timers that the loop runs; nil if it runs none.
   let timers: Scheduler?
   /// The earliest of these deadlines as the loop knows it, 0 if it will look before it waits. An earlier one wakes
-  /// the loop: whoever adds a timer before all others makes it known to the scheduler, and reads this; the loop writes
-  /// this, and then looks once more. Sequentially consistent, all four.
+  /// the loop: whoever adds a timer before all others (`Scheduler.add`) makes it known to the scheduler, and reads this;
+  /// the loop writes this, and then looks once more. Sequentially consistent, all four.
   private let known = Atomic<UInt64>(0)
 
   init(wakeUp: (@Sendable () -> Void)?, _ basis: CentralBasis, timers: Scheduler?) {

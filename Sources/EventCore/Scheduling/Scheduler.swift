@@ -21,6 +21,8 @@ final class Scheduler: Sendable {
   let counts = ScheduleCounts()
   private let alarm = Guarded(Alarm())
   private let loops = Guarded<[ObjectIdentifier: WeakLoop]>([:])
+  /// How many calls are between `willTell` and `didTell`; 0 unless pumps run the timers.
+  private let telling = Atomic<Int>(0)
   /// How many calls of `runDue` have not been answered. Only the thread that raised it from 0 runs timers.
   private let asked = Atomic<Int>(0)
 
@@ -82,12 +84,27 @@ final class Scheduler: Sendable {
       deadline = timer.fireInTime(first)
       guard deadline > first else { return }
     }
+    willTell()
+    defer { didTell() }
     guard !drops(timer), let core, core.add(timer, at: deadline) else { return timer.drop() }
     guard isDriven else { return }
-    // An earlier one was announced, or will be by whoever adds it, and whoever it wakes looks for this one then.
-    if core.nextDeadline >= deadline { announce(deadline) }
+    // Whoever knows of an earlier one looks for this one then. If that one is in the core and not announced yet, the core's
+    // mutex shows its `willTell` here. Acquiring, pairs with `didTell`.
+    if !basis.timersInPumps || core.nextDeadline >= deadline || telling.load(ordering: .acquiring) > 1 {
+      announce(deadline)
+    }
     // The clock may have been moved past the deadline before it knew of it.
     if !isLate, !basis.timersInPumps, now >= deadline { runDue() }
+  }
+
+  /// A timer comes into the core, or may come back, and is not announced before `didTell`.
+  private func willTell() {
+    if basis.timersInPumps { telling.wrappingAdd(1, ordering: .relaxed) }
+  }
+
+  private func didTell() {
+    // Releasing, pairs with the look in `add`: the loops know.
+    if basis.timersInPumps { telling.wrappingSubtract(1, ordering: .releasing) }
   }
 
   func withdraw(_ timer: EventScheduleHandle) {
@@ -129,6 +146,8 @@ final class Scheduler: Sendable {
     guard let core = existing else { return (0, .max) }
     // Acquiring and releasing, both: a call that finds a thread inside has it look once more.
     guard asked.wrappingAdd(1, ordering: .acquiringAndReleasing).oldValue == 0 else { return (0, .max) }
+    willTell()
+    defer { didTell() }
     var (fired, answered) = (0, 1)
     while true {
       fired += core.runDue(at: now)

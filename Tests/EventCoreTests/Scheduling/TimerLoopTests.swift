@@ -41,4 +41,40 @@ struct TimerLoopTests {
     Tick().scheduleQueue(after: .milliseconds(1), on: central)
     #expect(told.deadlines.take() == [])
   }
+
+  /// Holds the thread that tells it of one deadline.
+  private final class HoldingLoop: TimerLoop {
+    let held: UInt64
+    let isHeld = Gate()
+    let goesOn = Gate()
+    init(_ held: UInt64) { self.held = held }
+    func noteTimer(at deadline: UInt64) {
+      guard deadline == held else { return }
+      isHeld.open()
+      goesOn.pass()
+    }
+  }
+
+  @Test("D5: loops are told of a deadline though another thread is held up before it has told of an earlier one")
+  func heldUp() async {
+    for core in EventCentral.Core.available {
+      let central = EventCentral(core: core, clock: ManualClock(), timers: .pumps)
+      let early = central.scheduler.now + 1_000_000_000
+      let (holding, told, hasTold) = (HoldingLoop(early), ToldLoop(), Gate())
+      central.scheduler.add(holding)
+      runThread {
+        Tick().scheduleQueue(after: .seconds(1), on: central)
+        hasTold.open()
+      }
+      await offThePool { holding.isHeld.pass() }
+      // It came after the held thread has listed the loops.
+      central.scheduler.add(told)
+      Tick().scheduleQueue(after: .seconds(2), on: central)
+      #expect(told.deadlines.take() == [early + 1_000_000_000])
+      holding.goesOn.open()
+      await offThePool { hasTold.pass() }
+      Tick().scheduleQueue(after: .seconds(3), on: central)
+      #expect(told.deadlines.take() == [])
+    }
+  }
 }
