@@ -20,8 +20,14 @@ bool swift_runtime_try_retain(void *object)
 }
 
 #ifndef __APPLE__
+/* Only Swift's own compiler, clang, builds this for use. What gcc does not know it need not know to check the file. */
+#if __has_attribute(swiftcall)
+#define SWIFT_CALL __attribute__((swiftcall))
+#else
+#define SWIFT_CALL
+#endif
 /* Declared in the runtime's Concurrency.h. Without flags it does not trap where the answer is no. */
-__attribute__((swiftcall)) extern bool
+SWIFT_CALL extern bool
 swift_task_isCurrentExecutorWithFlags(uintptr_t identity, uintptr_t implementation, uint64_t flags);
 
 bool swift_runtime_is_current_executor(uintptr_t identity, uintptr_t implementation)
