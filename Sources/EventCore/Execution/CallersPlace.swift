@@ -70,25 +70,29 @@ extension ExecutionContexts {
       return self.actor(actor)
     }
     let consumer = Consumer.current.value
-    // Before the main thread, whose loop it may be.
-    if let consumer, consumer.isPumpedByLoop {
-      return thread(consumer)
+    if let consumer, consumer.isInLoop {
+      return place(of: consumer)
     }
     // The queue, and not the MainActor: inside another queue's `sync` the callback may use what that queue guards.
     if MainQueue.isCurrent {
       return mainQueue()
     }
     if let consumer {
-      return Self.driver(of: consumer)?.context(in: self) ?? thread(consumer)
+      return place(of: consumer)
     }
     return withUnsafeCurrentTask { $0 != nil } ? task() : listenerThread()
   }
 
+  private func place(of consumer: Consumer) -> ExecutionContext {
+    Self.driver(of: consumer)?.context(in: self) ?? thread(consumer)
+  }
+
   /// What else runs in the caller's place; nil if `current()` would be another place.
   static var surroundings: Surroundings? {
-    if RegisteringActor.value != nil || MainQueue.isCurrent { return .oneByOne }
-    guard let consumer = Consumer.current.value else { return nil }
-    return driver(of: consumer)?.surroundings ?? .oneByOne
+    if RegisteringActor.value != nil { return .oneByOne }
+    let consumer = Consumer.current.value
+    if MainQueue.isCurrent, consumer?.isInLoop != true { return .oneByOne }
+    return consumer.map { driver(of: $0)?.surroundings ?? .oneByOne }
   }
 
   /// Nil for a consumer that has a thread.
@@ -99,4 +103,10 @@ extension ExecutionContexts {
 
   /// Whether `current()` is the caller's place.
   static var isCallerInPlace: Bool { surroundings.map { $0 != .nobodyElse } ?? false }
+}
+
+extension Consumer {
+  /// Whether the place of its handlers is a loop, a pump's or a deterministic central's, whose thread may be the main
+  /// one; and not the main queue, which such a central runs as well.
+  fileprivate var isInLoop: Bool { isDrivenByLoop && (pump?.driver as? SerialDriver)?.isOnMain != true }
 }
