@@ -46,7 +46,10 @@ final class LoopDriver: PumpDriver, TimerLoop {
     timers?.add(self)
   }
 
-  deinit { timers?.remove(self) }
+  deinit { finish() }
+
+  /// Nobody runs the timers here any more.
+  func finish() { timers?.remove(self) }
 
   private var now: UInt64 { clock?.now ?? monotonicNanoseconds() }
 
@@ -86,6 +89,8 @@ final class LoopDriver: PumpDriver, TimerLoop {
         // The sleep may have read the write of a job or a timer that came meanwhile.
         let next = nextTimer()
         let isDue = pump.isDue || next <= now
+        // The timer was cancelled, or has fired in the run of another pump.
+        if !isDue, now < deadline { continue }
         if isDue || next < timer { signal() }
         return isDue
       }

@@ -65,7 +65,8 @@ extension EventPump {
   }
 
   /// How long until the next scheduled event of the central is due, on the central's clock: zero if one is due. Nil if
-  /// none is scheduled, and if the central's timers are not those of its pumps (``EventCentral/Timers/pumps``).
+  /// none is scheduled, if the central's timers are not those of its pumps (``EventCentral/Timers/pumps``), and if the
+  /// pump has ended.
   ///
   /// It is for a loop that sleeps by other means than ``wait(until:)-(ContinuousClock.Instant?)``, such as `poll`. If an
   /// earlier event is scheduled after this and before the next run, ``fileDescriptor`` becomes readable, and the
@@ -73,6 +74,7 @@ extension EventPump {
   ///
   /// **Threads**: those of the loop. **Complexity**: a lock.
   public var timeUntilTimer: Duration? {
+    guard !pump.hasEnded else { return nil }
     let (next, now) = (driver.nextTimer(), central.basis.now)
     return next == .max ? nil : .wholeNanoseconds(next - min(next, now))
   }
