@@ -22,7 +22,7 @@ extension EventCentral {
   ///   `ManualClock`, traps, too; so do handlers that dispatch again and again without end, and thereby keep the time
   ///   from going on: after ten million events at one instant.
   ///
-  /// **Threads**: that of the central's runs; inside a handler it traps.
+  /// **Threads**: that of the central's runs; inside a handler that the central's run calls it traps.
   public func advance(by duration: Duration) {
     require(
       duration >= .zero,

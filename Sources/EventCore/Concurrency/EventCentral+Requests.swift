@@ -14,7 +14,8 @@ extension EventCentral {
   ///     (``Eventable/answer(executeOn:on:isolation:with:)``,
   ///     ``Eventable/answer(on:concurrency:with:)``).
   ///   - limit: How long to wait at most, on the clock of the central; nil is for ever. A clock ends with its central,
-  ///     and a manual one stands still until somebody moves it.
+  ///     and a manual one stands still until somebody moves it. With ``EventCentral/Timers/pumps`` it comes inside a
+  ///     run of a pump: a loop that awaits this call itself waits for ever.
   ///   - priority: Which of the five queues the request joins.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The answer that came first.

@@ -51,8 +51,9 @@ extension Eventable {
   /// - Parameters:
   ///   - source: What it listens to, from the call on (``EventListenable``).
   ///   - predicate: Returns true for the event to wait for. It runs in the calling task.
-  ///   - limit: How long to wait at most, on the clock of the source's central; nil is for ever. The time of a manual
-  ///     clock stands still until somebody moves it, and a deterministic central does nothing until somebody runs it:
+  ///   - limit: How long to wait at most, on the clock of the source's central; nil is for ever. With
+  ///     ``EventCentral/Timers/pumps`` it comes inside a run of a pump. The time of a manual clock stands still until
+  ///     somebody moves it, and a deterministic central does nothing until somebody runs it:
   ///     tests wait by `next(_:within:where:isolation:)` of EventCoreTesting, which does both.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The first event for which `predicate` is true.

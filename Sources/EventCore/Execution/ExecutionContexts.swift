@@ -145,8 +145,8 @@ package final class ExecutionContexts: @unchecked Sendable {
       serial == nil,
       """
       A deterministic central runs everything on one thread, inside EventCentral.run(limit:), and a \(type(of: actor)) \
-      is an actor, which runs where its executor does: register with executeOn: .listenerThread, and have the handler do \
-      without the actor.
+      is an actor, which runs where its executor does: name another place with executeOn: (.listenerThread; for an \
+      observer .notifyingThread), and have the handler do without the actor.
       """)
     return shared(.actor(ObjectIdentifier(actor))) { key in
       pumped(.actor, ActorDriver(actor), key, batch: Self.courteousBatch, named: "actor")

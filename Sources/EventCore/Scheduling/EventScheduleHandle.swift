@@ -64,7 +64,7 @@ public class EventScheduleHandle: @unchecked Sendable {
   public enum State: Sendable {
     /// It waits for its deadline, or for the next one.
     case waiting
-    /// The event was dispatched, for the last time if it repeats.
+    /// The event was dispatched, or is being dispatched, for the last time if it repeats.
     case dispatched
     /// It was cancelled.
     case cancelled

@@ -74,8 +74,11 @@ public final class ManualClock: Clock {
   ///
   /// **Threads**: any. What several threads move it by at once adds up.
   ///
-  /// **Order**: by the times of the deadlines. Repetitions that a jump leaves behind follow their
-  /// ``EventRepeatPolicy``.
+  /// If another thread is inside an `advance` or schedules at this moment, that thread dispatches what is due, or the
+  /// next `advance` does.
+  ///
+  /// **Order**: by the times of the deadlines within each central; a jump does all that is due in one central before it
+  /// goes on to the next. Repetitions that a jump leaves behind follow their ``EventRepeatPolicy``.
   public func advance(by duration: Duration) {
     require(
       duration >= .zero,

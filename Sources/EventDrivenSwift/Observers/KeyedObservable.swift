@@ -37,8 +37,8 @@ extension KeyedObservable {
   /// Adds an observer of one key, behind the others of that key.
   ///
   /// - Parameters:
-  ///   - key: The key. It is retained as long as it has observers, and then until it is notified or removed, or the
-  ///     number of keys has doubled.
+  ///   - key: The key. It is retained as long as it has observers, and then until it is notified with a type that
+  ///     they had, or removed, or the number of keys has doubled.
   ///   - observer: The object to call. It is not retained.
   ///   - execution: Where to call it, as for an observer without a key.
   ///   - isolation: Leave it out. On an actor, the observer is called on that actor.

@@ -19,14 +19,14 @@ import EventCore
 /// Four classes conform to it, ``ObservableClass``, ``ObservableThreadSafeClass`` and their keyed forms,
 /// and so does `EventThread`. These rules hold:
 /// - Observers are not retained. One that has ended is never called again, and its entry is freed at the next
-///   notification, or when others are added.
+///   notification of a type that it has, or when others are added.
 /// - Observers are called in the order in which they were added. An object that is added twice is called
 ///   once, at its first position.
 /// - A call may add and remove observers, itself among them, and notify again. An observer that is added
 ///   meanwhile is called from the next notification on; one that is removed is not called any more.
 /// - No lock is held while an observer is called.
 /// - A call that was handed over to the observer's context is made even if the observed object has ended,
-///   unless that was an `EventThread` with the last reference to its central.
+///   unless it had the last reference to the central of its contexts, as an `EventThread` may.
 ///
 /// **Threads**: one, or one actor, for an ``ObservableClass``; any for the others, also inside a call of an
 /// observer. Observers may be removed in their `deinit`.
@@ -78,7 +78,7 @@ extension Observable {
   /// - Parameters:
   ///   - observer: The object to call. It is not retained.
   ///   - execution: Where to call it; by default in the context of this call. An ``ObservableClass`` calls
-  ///     its observers on the thread that notifies, and traps if this is not left out.
+  ///     its observers on the thread that notifies, and traps if this is not left out when it adds an observer.
   ///   - isolation: Leave it out. On an actor, the observer is called on that actor.
   ///
   /// **Complexity**: O(observers).
@@ -121,7 +121,8 @@ extension Observable {
   /// - Parameter code: The closure. Several threads may call it at once, also after the return.
   ///
   /// **Order**: the observers of one context are called in the order in which they were added; each observer
-  /// gets the notifications of one thread in their order.
+  /// gets the notifications of one thread in their order. One that an observer makes while it is called on the
+  /// notifying thread comes before the rest of the outer one.
   ///
   /// **Complexity**: O(observers of that type), except for the first call after a change, and while calls wait in an
   /// earlier context of an observer.

@@ -35,8 +35,8 @@ open class KeyedObservableClass: ObservableClass, KeyedObservable {
   /// Adds an observer of one key that need not be `Sendable`, behind the others of that key.
   ///
   /// - Parameters:
-  ///   - key: The key. It is retained as long as it has observers, and then until it is notified or removed, or the
-  ///     number of keys has doubled.
+  ///   - key: The key. It is retained as long as it has observers, and then until it is notified with a type that
+  ///     they had, or removed, or the number of keys has doubled.
   ///   - observer: The object to call. It is not retained.
   ///
   /// **Complexity**: O(observers of the key).
