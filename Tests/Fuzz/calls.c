@@ -2,7 +2,8 @@
 /* Copyright the EventCore authors */
 /*
  * Sequences of calls of the C interface, with right and wrong arguments, chosen by a fuzzer. Handlers call it, too. Here:
- * mailboxes and routers. The other files: workers, timers, trees, a router beside a model, and what the process has.
+ * mailboxes and routers. The other files: what calls are made of, workers, timers, trees, a router beside a model, and
+ * what the process has.
  *
  * What must hold: no sanitizer finds anything; each payload that owns memory is ended exactly once, and each context;
  * what a mailbox counts adds up; and after the last release evc_shutdown() finds that nothing is left.
@@ -11,63 +12,10 @@
 
 struct mailbox mailboxes[MAILBOXES];
 struct evc_router *routers[ROUTERS];
-const size_t sizes[KEYS + 1] = { 0, sizeof(void *), sizeof(void *), sizeof(void *), 8, 24, 100 };
-
-/* Payloads with memory: made, and ended. */
-static size_t made;
-/* Also on the reclaimer's thread. */
-static _Atomic size_t ended;
-static struct receiver *receivers;
+/* Of handlers that call each other. */
 static unsigned depth;
 
-static const uint8_t *input;
-static size_t left;
-
-unsigned draw(void)
-{
-	if (left == 0)
-		return 0;
-	left--;
-	/* Mutations repeat bytes, which shall not repeat calls. The place is that from the end, which they keep. */
-	return (*input++ ^ (unsigned)left * 0x9e3779b1u >> 24) & 255;
-}
-
-bool rarely(void)
-{
-	return draw() > 250;
-}
-
-bool owns(unsigned key)
-{
-	return key <= OWNING_KEYS;
-}
-
-void write_payload(void *place, unsigned key)
-{
-	unsigned *block;
-
-	if (!owns(key)) {
-		memset(place, (int)draw(), sizes[key]);
-		return;
-	}
-	block = malloc(sizeof(*block));
-	CHECK(block != NULL);
-	*block = draw();
-	made++;
-	memcpy(place, &block, sizeof(block));
-}
-
 static void call(unsigned choice);
-
-void drop_payload(void *context, void *payload)
-{
-	void *block;
-
-	(void)context;
-	memcpy(&block, payload, sizeof(block));
-	free(block);
-	ended++;
-}
 
 bool handle(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
 {
@@ -81,71 +29,6 @@ bool handle(void *context, void *payload, const struct evc_envelope *envelope, b
 	return moves;
 }
 
-uint64_t number_of(void *context, const void *payload)
-{
-	const struct receiver *receiver = context;
-	const unsigned *block;
-
-	if (!owns(receiver->key))
-		return *(const unsigned char *)payload;
-	memcpy(&block, payload, sizeof(block));
-	return *block;
-}
-
-struct receiver *make_receiver(unsigned key)
-{
-	struct receiver *receiver = calloc(1, sizeof(*receiver));
-
-	CHECK(receiver != NULL);
-	receiver->key = key;
-	receiver->next = receivers;
-	receivers = receiver;
-	return receiver;
-}
-
-void forget_receiver(struct receiver *receiver)
-{
-	CHECK(!receiver->is_finalized);
-	receiver->is_finalized = true;
-}
-
-void finalize_receiver(void *context)
-{
-	forget_receiver(context);
-}
-
-/* Arguments, wrong now and then. */
-
-enum evc_lane some_lane(void)
-{
-	const unsigned drawn = draw();
-
-	return (enum evc_lane)(drawn < 250 ? drawn % EVC_LANE_COUNT : drawn);
-}
-
-unsigned some_key(void)
-{
-	return 1 + draw() % KEYS;
-}
-
-enum evc_status set_size(void *options, size_t least, size_t right)
-{
-	unsigned char *bytes = options;
-	size_t size = right;
-
-	if (rarely())
-		size = right - 16 + draw() % 32;
-	if (rarely())
-		bytes[right + draw() % 8] = 1;
-	memcpy(options, &size, sizeof(size));
-	if (size < least || size % 8 != 0)
-		return EVC_INVALID_ARGUMENT;
-	for (size_t i = right; i < size; i++)
-		if (bytes[i] != 0)
-			return EVC_UNSUPPORTED;
-	return EVC_OK;
-}
-
 struct evc_router *router(unsigned index)
 {
 	/* Callers count on what they do next. */
@@ -153,14 +36,6 @@ struct evc_router *router(unsigned index)
 	if (routers[index] == NULL)
 		CHECK(evc_router_create(&routers[index]) == EVC_OK);
 	return routers[index];
-}
-
-uint64_t stepped;
-
-uint64_t read_time(void *context)
-{
-	CHECK(context == &stepped);
-	return ++stepped;
 }
 
 static void make_mailbox(unsigned index)
@@ -454,7 +329,7 @@ static void call(unsigned choice)
 
 void act(void)
 {
-	if (depth >= 3 || left == 0)
+	if (depth >= 3 || !has_input())
 		return;
 	have_memory();
 	depth++;
@@ -483,11 +358,9 @@ void act(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	input = data;
-	left = size;
-	made = ended = 0;
+	begin_input(data, size);
 	begin_memory();
-	while (left > 0)
+	while (has_input())
 		switch (draw() % 10) {
 		case 0:
 		case 1:
@@ -520,10 +393,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		routers[i] = NULL;
 	}
 	end_whole();
-	CHECK(ended == made);
-	for (struct receiver *receiver; (receiver = receivers) != NULL; free(receiver)) {
-		receivers = receiver->next;
-		CHECK(receiver->is_finalized);
-	}
+	end_input();
 	return 0;
 }

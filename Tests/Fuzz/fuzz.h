@@ -51,6 +51,10 @@ const struct subscription *receiver_of(unsigned index, unsigned key);
 void dispatch(struct evc_router *router, unsigned key, bool together);
 extern const size_t sizes[KEYS + 1];
 
+/* inputs.c. Between these two, and whether bytes are left; every payload and receiver must have ended. */
+void begin_input(const uint8_t *data, size_t size);
+bool has_input(void);
+void end_input(void);
 /* The next byte of the input, and 0 when it has ended. */
 unsigned draw(void);
 /* One time in fifty. */

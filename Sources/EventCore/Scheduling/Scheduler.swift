@@ -88,8 +88,8 @@ final class Scheduler: Sendable {
     defer { didTell() }
     guard !drops(timer), let core, core.add(timer, at: deadline) else { return timer.drop() }
     guard isDriven else { return }
-    // Whoever knows of an earlier one looks for this one then. If that one is in the core and not announced yet, the core's
-    // mutex shows its `willTell` here. Acquiring, pairs with `didTell`.
+    // Whoever knows of an earlier one looks for this one then. If that one is in the core and not announced yet, the
+    // core's mutex shows its `willTell` here. Acquiring, pairs with `didTell`.
     if !basis.timersInPumps || core.nextDeadline >= deadline || telling.load(ordering: .acquiring) > 1 {
       announce(deadline)
     }
@@ -99,6 +99,7 @@ final class Scheduler: Sendable {
 
   /// A timer comes into the core, or may come back, and is not announced before `didTell`.
   private func willTell() {
+    // Relaxed: comes before the core's mutex, by which the look in `add` sees it.
     if basis.timersInPumps { telling.wrappingAdd(1, ordering: .relaxed) }
   }
 
