@@ -11,20 +11,27 @@ extension Consumer {
   func pumpOnClock(limit: Int, until deadline: UInt64, _ timers: Scheduler?) -> PumpResult {
     var left = limit
     var next = runDue(timers)?.next ?? .max
+    var isHeldUp = false
     while true {
       let before = handled
       // What the timers have dispatched is for this turn.
       self.pump?.willDeliver()
-      let result = pump(limit: left, until: min(deadline, next), timers)
-      left -= Int(handled &- before)
+      let result =
+        isHeldUp
+        ? pump(limit: 1, until: deadline, timers) : pump(limit: left, until: min(deadline, next), timers)
+      let count = Int(handled &- before)
+      left -= count
       if result == .ended { return .ended }
       guard left > 0 else { return .more }
       switch (result, timers) {
       case (.dry, _?):
-        guard let (fired, later) = runDue(timers), fired > 0 else { return .dry }
+        // Timers that are due again all the time and dispatch nothing to this mailbox would keep the run for ever.
+        guard count > 0, let (fired, later) = runDue(timers), fired > 0 else { return .dry }
         next = later
       case (.more, _?):
         if basis.now >= deadline { return .more }
+        // Timers that are due again all the time leave no time before the next one: an event begins nevertheless.
+        isHeldUp = count == 0
         next = runDue(timers)?.next ?? .max
       default:
         return result

@@ -8,9 +8,22 @@ import Testing
 
 @testable import EventCore
 
+/// A clock that goes on by ten microseconds whenever it is read, a hundred thousand times.
+private final class HurriedClock: Clock {
+  let reads = Atomic<Int>(0)
+  private let start = ContinuousClock.now
+
+  var now: ContinuousClock.Instant {
+    start + .microseconds(10) * min(reads.wrappingAdd(1, ordering: .relaxed).newValue, 100_000)
+  }
+  var minimumResolution: Duration { .nanoseconds(1) }
+  func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {}
+}
+
 @Suite("Timers that pumps run")
 struct PumpTimerTests {
   struct Number: Eventable { var value = 0 }
+  struct Tick: Eventable {}
 
   #if os(Linux)
     @Test("a central with pumps alone has no thread, and its schedules are dispatched inside a run")
@@ -262,5 +275,24 @@ struct PumpTimerTests {
     let handle = Number().scheduleQueue(after: .seconds(1000), on: central)
     #expect(pump.timeUntilTimer == nil)
     #expect(handle.cancel())
+  }
+
+  @Test("timers that are due again all the time hold up neither the pump's own events nor its return", arguments: cores)
+  func dueAgain(core: EventCentral.Core) {
+    let clock = HurriedClock()
+    let central = EventCentral(core: core, clock: clock, timers: .pumps)
+    let pump = EventPump(on: central)
+    var values: [Int] = []
+    pump.addEventCallback { (event: Number) in values.append(event.value) }
+    let ticks = (0..<4).map { _ in Tick().scheduleQueue(every: .microseconds(5), on: central) }
+    for value in 0..<3 { pump.queueEvent(Number(value: value)) }
+    #expect(pump.run(limit: 2).handled == 2)
+    #expect(values == [0, 1])
+    #expect(pump.run().handled == 1)
+    #expect(values == [0, 1, 2])
+    #expect(pump.run().handled == 0)
+    #expect(pump.run(until: central.now + .seconds(60)).handled == 0)
+    #expect(clock.reads.load(ordering: .relaxed) < 1_000)
+    for tick in ticks { #expect(tick.dispatches > 0 && tick.cancel()) }
   }
 }
