@@ -10,9 +10,9 @@ extension EventThread {
   /// Removes the handlers of all ``EventMethod`` properties of the thread: after the return no call of them
   /// begins (D6). Other callbacks stay.
   ///
-  /// **Threads**: any, also inside a handler. **Complexity**: O(properties), by reflection.
+  /// **Threads**: any, also inside a handler. **Complexity**: O(properties).
   public func unregisterWrappedListeners() {
-    for method in eventMethods(of: self) {
+    for method in methods {
       method.projectedValue?.remove()
     }
   }

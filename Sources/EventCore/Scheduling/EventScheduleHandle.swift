@@ -85,8 +85,8 @@ public class EventScheduleHandle: @unchecked Sendable {
 
   /// How often the event was dispatched so far.
   public var dispatches: Int {
-    if let repetition { return repetition.dispatches.load(ordering: .acquiring) }
-    return state == .dispatched ? 1 : 0
+    if state == .dispatched { return repetition?.limit ?? 1 }
+    return repetition?.dispatches.load(ordering: .acquiring) ?? 0
   }
 
   /// How many repetitions ``EventRepeatPolicy/skip`` has left out so far.
@@ -173,7 +173,6 @@ public class EventScheduleHandle: @unchecked Sendable {
   private func fireLast() {
     guard step(.waiting, to: .finishing) else { return }
     let counts = scheduler.counts
-    repetition?.dispatches.wrappingAdd(1, ordering: .relaxed)
     counts.dispatched.wrappingAdd(1, ordering: .relaxed)
     post(isLast: true)
     counts.finished.wrappingAdd(1, ordering: .releasing)

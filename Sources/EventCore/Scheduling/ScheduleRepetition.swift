@@ -9,8 +9,11 @@ final class ScheduleRepetition: @unchecked Sendable {
   // through the core, which synchronizes them.
   private let policy: EventRepeatPolicy
   private let interval: UInt64
+  /// How often the event is dispatched; -1 for no limit.
+  let limit: Int
   /// How many dispatches are left; -1 for no limit.
   private var remaining: Int
+  /// How often the event was dispatched, while its last dispatch has not begun.
   let dispatches = Atomic<Int>(0)
   let skipped = Atomic<Int>(0)
   /// The thread that is dispatching, or 0, so that a cancel on that thread does not wait for itself.
@@ -19,6 +22,7 @@ final class ScheduleRepetition: @unchecked Sendable {
   init(_ plan: SchedulePlan) {
     policy = plan.policy
     interval = plan.interval
+    limit = plan.limit
     remaining = plan.limit
   }
 

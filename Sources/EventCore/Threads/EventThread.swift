@@ -37,6 +37,9 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// before the mailbox is closed, and read acquiring.
   private let givenUp = Atomic<Bool>(false)
   private let drained = Atomic<Bool>(false)
+  /// The object's ``EventMethod`` properties. The initialiser alone writes it, before anybody else has the object:
+  /// reflection copies every stored property, which handlers may be writing later, or whose object may have gone.
+  package private(set) final var methods: [any AnyEventMethod] = []
 
   /// Starts the thread on the shared central and calls ``registerEventListeners()``.
   ///
@@ -130,7 +133,8 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   private func registerHandlers() {
     // The properties first, as EventDrivenSwift has it: callbacks of one type are called in this order.
-    for method in eventMethods(of: self) {
+    methods = eventMethods(of: self)
+    for method in methods {
       method.register(thread: self)
     }
     registerEventListeners()
