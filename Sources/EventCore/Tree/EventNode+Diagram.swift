@@ -49,7 +49,7 @@ private func text(_ nodes: [TreeSnapshot.Node]) -> String {
     }
     text += node.label.escaped(["\n": " "])
     if !node.handlers.isEmpty {
-      text += "  [\(node.handlers.map { $0.description.escaped([:]) }.joined(separator: "; "))]"
+      text += "  [\(node.handlers.map { $0.description.escaped(["\n": " "]) }.joined(separator: "; "))]"
     }
     text += node.isHere ? "  ◀ here\n" : "\n"
   }

@@ -123,7 +123,8 @@ extension EventNode {
     addMethod(mode, owner, of: HandlerPlace(isolation), method)
   }
 
-  /// The same in Swift 5 mode, where classes need not say whether they are `Sendable`.
+  /// The same in Swift 5 mode, where classes need not say whether they are `Sendable`. Nothing traps then, and a method of
+  /// the MainActor is not refused: the method runs on the thread that raises, whichever that is.
   @inlinable
   @discardableResult
   @available(swift, obsoleted: 6)
