@@ -4,35 +4,6 @@
 import Synchronization
 
 extension Consumer {
-  /// Whether it has jobs alone, and everything that was dispatched before is handled. In this order: what is taken
-  /// between the two looks has a thread drive it at the second, unless it is handled by then. Any thread.
-  var isIdle: Bool {
-    guard waiting == 0 else { return false }
-    // Between the count of what was taken and the state: pairs with the exchange by which a thread begins to drive, before
-    // it takes and counts.
-    atomicMemoryFence(ordering: .sequentiallyConsistent)
-    return pump?.isIdle == true
-  }
-
-  /// Ends it on the calling thread, once it was idle, as one that has handled what waits: calls that its task has taken
-  /// and not begun are made. Any thread.
-  func endIdle() {
-    guests.value?.closeMailboxes(whenEmpty: true)
-    registry.close(whenEmpty: true)
-    mailbox.close()
-    pump?.end()
-  }
-
-  /// Whether events wait, also those that its task has taken for calls which have not begun. Any thread.
-  var hasWaiting: Bool { waiting > 0 || hasCalls }
-
-  /// How many events were freed since it ended, without the jobs that others run or count. Any thread.
-  var lostCount: UInt64 {
-    // The mailbox of the C core counts a job after it has dropped it, and so after `keptJobs`.
-    let (kept, dropped) = (keptJobs.load(ordering: .relaxed), mailbox.counts().dropped)
-    return dropped > kept ? dropped - kept : 0
-  }
-
   /// Runs a closure as one of the consumer's events, queued with normal priority. False if the consumer is
   /// closed; the closure has been released then. Any thread.
   func post(_ body: @escaping @Sendable () -> Void) -> Bool { post(.closure(body)) }

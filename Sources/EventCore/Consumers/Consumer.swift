@@ -119,35 +119,10 @@ final class Consumer: @unchecked Sendable {
     return true
   }
 
-  // MARK: Ending, from any thread
-
-  /// Unsubscribes the consumer, and closes the mailbox. `whenEmpty`: what waits is handled first, and not dropped.
-  func close(whenEmpty: Bool) {
-    if whenEmpty {
-      // Guests first, so that none is refused because of its host without being known to drain itself.
-      guests.value?.closeMailboxes(whenEmpty: true)
-      registry.close(whenEmpty: true)
-      return mailbox.closeWhenEmpty()
-    }
-    registry.close()
-    mailbox.close()
-    pump?.end()
-    guests.value?.closeMailboxes(whenEmpty: false)
-  }
-
-  /// False once it was closed.
-  var isOpen: Bool { registry.isOpen }
-
-  /// The same, but true also while it handles what waits before its end, and after that until it is closed at once.
-  var delivers: Bool { registry.delivers }
-
-  /// Whether it takes nothing more, and still handles what waits.
-  var isDraining: Bool { registry.phase.isDraining && !ended.isOpen }
+  // MARK: Running, on the consumer's thread
 
   /// Whether the caller is the consumer's own thread.
   var isCurrent: Bool { thread.load(ordering: .relaxed) == currentThreadNumber() }
-
-  // MARK: Running, on the consumer's thread
 
   /// Runs `body` as the consumer's thread, which must not wait for the consumer.
   func asThread<Result>(_ body: () -> Result) -> Result {

@@ -327,16 +327,8 @@ package final class ExecutionContexts: @unchecked Sendable {
       state.isClosed = true
       return (state.open.values.map(\.consumer), state.ending, state.calls.values)
     }
-    // One that has nothing to do ends here: whatever drives it may never come again. What is being dispatched to it at
-    // this moment is freed, or handled.
-    let ends = open.compactMap { consumer in
-      guard consumer.isIdle else {
-        consumer.close(whenEmpty: true)
-        return consumer.ended
-      }
-      consumer.endIdle()
-      return consumer.done(with: nil)
-    }
+    // One that has nothing to do ends here: whatever drives it may never come again.
+    let ends = open.compactMap { $0.closeAndEndIfIdle() ? $0.done(with: nil) : $0.ended }
     // What ends already has to return from its handler, and no more, unless its thread is drained: its loop may never
     // go on.
     return ends + ending.compactMap { $0.isDraining ? $0.ended : $0.done(with: nil) } + calls

@@ -17,7 +17,8 @@ extension EventCentral {
   /// takes the next one. Every order that the seeds give could occur in another central, too; the guarantees D1 to D12
   /// hold. The same seed gives the same ``trace(_:)``, in each run and on both cores, as long as one thread dispatches
   /// and runs, and the handlers themselves do the same. (`Set` and `Dictionary` follow the hash values of the process,
-  /// which are the same each time if the environment has `SWIFT_DETERMINISTIC_HASHING=1`.)
+  /// which are the same each time if the environment has `SWIFT_DETERMINISTIC_HASHING=1`.) What still waits as a receiver
+  /// ends is freed in an order of the core's own: the cores differ if the `deinit` of such an event dispatches.
   ///
   /// What runs where:
   /// - Event threads, pools, listener threads, and `executeOn:` a task or a dispatch queue: inside the run, on the thread

@@ -322,11 +322,13 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     shared?.close(whenEmpty: whenEmpty)
     // Also if the last thread has just ended, since something may have come until the mailbox was closed.
     if state.withLock({ $0.isOver }) { end() }
-    for slot in slots where shared == nil || !whenEmpty {
-      if whenEmpty {
+    for slot in slots {
+      if !whenEmpty {
+        slot.thread.giveUp()
+      } else if shared == nil {
         slot.thread.consumer.close(whenEmpty: true)
       } else {
-        slot.thread.giveUp()
+        slot.thread.consumer.refuse()
       }
     }
     if !whenEmpty {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-import EventCore
 import EventCoreTestSupport
 import Testing
+
+@testable import EventCore
 
 @Suite("D10: the end of pools whose threads come and go")
 struct PoolLastThreadTests {
@@ -103,7 +104,7 @@ struct PoolLastThreadTests {
       let thread = jobs.pool.withThreads { $0[0] }
       let held = jobs.holdAll()
       var accepted = UInt64((1...10).map { Job(number: $0) }.queue(on: jobs.central))
-      let (result, drained, threadDrained) = (Guarded(true), Gate(), Gate())
+      let (result, drained) = (Guarded(true), Gate())
       Waiting.blocking.drain(jobs.pool) { isComplete in
         result.withLock { $0 = isComplete }
         drained.open()
@@ -114,13 +115,10 @@ struct PoolLastThreadTests {
         if isAccepted { accepted += 1 }
         return !isAccepted
       })
-      runThread {
-        thread.drain()
-        threadDrained.open()
-      }
-      #expect(waitUntil { !thread.queueEvent(Job()) })
+      // As `thread.drain()` begins: from outside nothing shows that it has.
+      thread.beginDrain()
       held[0].letGo()
-      threadDrained.pass()
+      thread.join()
       drained.pass()
       let cancelled = jobs.pool.statistics.cancelled
       #expect(cancelled > 0 && cancelled + UInt64(jobs.log.entries.filter { $0.number > 0 }.count) == accepted)

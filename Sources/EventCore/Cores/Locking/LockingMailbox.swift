@@ -231,7 +231,10 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       if let event { return .event(event) }
     }
     guard lane < Lane.count else {
-      return hot.pointee.refuses || shared?.hot.pointee.refuses == true ? .end : .dry
+      guard hot.pointee.refuses || shared?.hot.pointee.refuses == true else { return .dry }
+      // A worker's own is open until here: what it accepts after this look would be dropped.
+      hot.pointee.refuses = true
+      return .end
     }
     noteBurst(inbox.lanes[lane])
     if self.shared != nil || inbox.bound?.displaces == true || LockingLane.isStack(lane) {

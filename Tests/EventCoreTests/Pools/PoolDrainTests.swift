@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+import Dispatch
+import EventCore
+import EventCoreTestSupport
+import Synchronization
+import Testing
+
+@Suite("D10: drains that nothing new keeps")
+struct PoolDrainTests {
+  struct Next: Eventable {}
+
+  /// A pool whose threads send themselves a further event in each handler, as many as `limit` in all.
+  private func makePool(
+    _ balance: Balance, on central: EventCentral, limit: Int, _ count: Counter
+  ) -> EventPool<EventThread> {
+    EventPool(capacity: 2, balancer: balance.make(), on: central) { _ in
+      let thread = EventThread()
+      thread.addEventCallback { [unowned thread] (_: Next) in
+        if count.add() < limit { thread.queueEvent(Next()) }
+      }
+      thread.addEventCallback { (job: Job) in
+        job.entered?.open()
+        job.leave?.pass()
+      }
+      return thread
+    }
+  }
+
+  private final class Counter: Sendable {
+    private let count = Atomic<Int>(0)
+    /// Returns the new value.
+    func add(_ number: Int = 1) -> Int { count.wrappingAdd(number, ordering: .relaxed).newValue }
+    var value: Int { count.load(ordering: .acquiring) }
+  }
+
+  @Test("a pool's threads cannot keep its drain by what they send to themselves", arguments: balances)
+  func sentToThemselves(_ kind: (EventCentral.Core, Balance)) async {
+    await offThePool {
+      let (central, count, limit) = (EventCentral(core: kind.0), Counter(), 1_000_000)
+      let pool = makePool(kind.1, on: central, limit: limit, count)
+      let (entered, leave, drained) = (Gate(), Gate(), Gate())
+      Job(entered: entered, leave: leave).queue(on: central)
+      entered.pass()
+      // Behind the job, for the same thread if the pool has no queue of its own.
+      pool.withThreads { for thread in $0 { thread.queueEvent(Next()) } }
+      let results = Log<Bool>()
+      runThread {
+        results.append(pool.drain())
+        drained.open()
+      }
+      waitUntil { Job().queue(on: central) == 0 }
+      leave.open()
+      drained.pass()
+      #expect(results.entries == [true])
+      #expect(count.value < limit)
+    }
+  }
+
+  @Test(
+    "on a deterministic central none of what they send to themselves is handled after the drain began",
+    arguments: balances)
+  func deterministic(_ kind: (EventCentral.Core, Balance)) async {
+    let (world, count) = (EventCentral(deterministic: 1, core: kind.0), Counter())
+    let pool = makePool(kind.1, on: world, limit: 100_000, count)
+    pool.withThreads { for thread in $0 { thread.queueEvent(Next()) } }
+    #expect(await pool.drain(until: world.now + .seconds(1)))
+    #expect(count.value == 2)
+  }
+
+  @Test("an idle queue or task that a drain ends has handled what it accepted", arguments: cores)
+  func idlePlaces(core: EventCentral.Core) async {
+    let places: [@Sendable () -> ExecuteEventOn] = [
+      { .dispatchQueue(DispatchQueue(label: "drained")) }, { .taskThread },
+    ]
+    for round in 0..<shortened(100) {
+      let (central, accepted, called) = (EventCentral(core: core), Counter(), Counter())
+      Next.addListener(nil, executeOn: places[round % 2](), on: central) { _ in _ = called.add() }
+      let ends = (0..<2).map { _ in
+        let end = Gate()
+        runThread {
+          while Next().queue(on: central) > 0 { _ = accepted.add() }
+          end.open()
+        }
+        return end
+      }
+      #expect(await yieldUntil { called.value > 10 })
+      #expect(await central.drain())
+      await offThePool { for end in ends { end.pass() } }
+      // The C core may free the one event that a thread was accepting as the place ended.
+      let mayBeFreed = core == .locking ? 0 : ends.count
+      #expect((0...mayBeFreed).contains(accepted.value - called.value))
+    }
+  }
+}
