@@ -2,8 +2,9 @@
 /* Copyright the EventCore authors */
 /*
  * What eventcore.hpp says of its owners: every call on one that could not be made returns why; a timer with a period
- * whose time has passed begins now; classes that have an operator new of their own are events and choosers too; and
- * what can be called is a handler, whatever it returns a bool by.
+ * whose time has passed begins now; classes that have an operator new or & of their
+ * own, and functions with the names of the header's beside them, are events and choosers too; and what can be called is
+ * a handler, whatever it returns, or returns a bool by.
  */
 #include <eventcore/eventcore.hpp>
 
@@ -153,6 +154,47 @@ void answers_by_reference()
 	expect(node.raise(event{ 1 }, EVC_WALK_RAISE, &ended) == EVC_OK && !ended && calls == 1, "if it is true");
 }
 
+/* Functions and operators of the user's that are found by the types of arguments. The header means its own. */
+namespace named {
+struct hit {
+	int points;
+	const int *operator&() const { return &other; }
+	static constexpr int other = 7;
+};
+struct [[nodiscard]] outcome {
+	int points;
+};
+struct tick {
+	int *points;
+	outcome operator()() const { return { *points += 500 }; }
+};
+template <class Function, class Event> void call(Function &, const Event &) { expect(false, "the user's call of two"); }
+template <class Function> void call(Function &) { expect(false, "the user's call of one"); }
+} // namespace named
+
+void names_of_their_own()
+{
+	evc_scheduler_options options = {};
+	eventcore::router router;
+	eventcore::mailbox mailbox;
+	eventcore::node node;
+	int points = 0;
+	auto handler = [&](const named::hit &hit) { return named::outcome{ points += hit.points }; };
+	auto subscription = router.subscribe<named::hit>(mailbox, handler);
+	auto raised = node.on<named::hit>(EVC_HANDLER_RAISE, handler);
+	auto ending = node.on<named::hit>(EVC_HANDLER_RAISE, [](const named::hit &) { return true; });
+	bool ended = false;
+
+	options.driven = true;
+	eventcore::scheduler scheduler(options);
+	auto timer = scheduler.at(0, named::tick{ &points });
+	expect(router.dispatch(named::hit{ 3 }) == EVC_OK && mailbox.pump() == EVC_EMPTY, "an event was dispatched");
+	expect(points == 3, "its handler was called, with its bytes");
+	expect(node.raise(named::hit{ 40 }, EVC_WALK_RAISE, &ended) == EVC_OK && points == 43, "so was that of a node");
+	expect(ended, "and one that ends its way");
+	expect(scheduler.run_due() == 1 && points == 543, "so was the function of a timer");
+}
+
 } // namespace
 
 int main()
@@ -163,6 +205,7 @@ int main()
 	operators_of_their_own();
 	members_as_handlers();
 	answers_by_reference();
+	names_of_their_own();
 	expect(evc_shutdown() == EVC_OK, "everything was given back");
 	std::puts("owners: ok");
 }

@@ -32,6 +32,7 @@
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -87,10 +88,10 @@ inline namespace without_exceptions {
 #endif
 
 namespace detail {
-/* Calls a function of the user's. What it throws ends here. */
+/* Calls a function of the user's. What it throws ends here. Without `detail::` a `call` of the user's may be found. */
 template <class Function, class... Arguments> void call(Function &function, Arguments &&...arguments) noexcept
 {
-	EVENTCORE_TRY { std::invoke(function, std::forward<Arguments>(arguments)...); }
+	EVENTCORE_TRY { static_cast<void>(std::invoke(function, std::forward<Arguments>(arguments)...)); }
 	EVENTCORE_CATCH({
 		auto told = on_handler_exception.load(std::memory_order_acquire);
 
@@ -112,7 +113,7 @@ template <class Event, class Handler> struct entry {
 
 		/* Acquire, pairs with ~subscription: what its thread did before. */
 		if (self->active.load(std::memory_order_acquire))
-			call(self->handler, *static_cast<const Event *>(payload));
+			detail::call(self->handler, *static_cast<const Event *>(payload));
 		return false;
 	}
 	static void drop(void *, void *payload) noexcept { static_cast<Event *>(payload)->~Event(); }
@@ -348,8 +349,8 @@ public:
 		if (!*this)
 			return status_;
 		if constexpr (std::is_trivially_copyable_v<Event>) {
-			return evc_dispatch_bytes(router_, key_of<Event>(), lane, &event, sizeof(Event), alignof(Event),
-						  receivers);
+			return evc_dispatch_bytes(router_, key_of<Event>(), lane, std::addressof(event), sizeof(Event),
+						  alignof(Event), receivers);
 		} else {
 			detail::payloads<Event> made;
 			const evc_status status = evc_dispatch_begin(router_, key_of<Event>(), lane, sizeof(Event),
@@ -421,7 +422,7 @@ template <class Function> struct timed {
 	{
 		auto *self = static_cast<timed *>(context);
 
-		call(self->function);
+		detail::call(self->function);
 		if (self->period != 0)
 			return self->period < EVC_FOREVER - deadline ? deadline + self->period : EVC_FOREVER;
 		delete self;
@@ -622,9 +623,9 @@ template <class Event, class Handler> struct typed_node_entry : node_entry {
 		if constexpr (std::is_same_v<answer, bool>) {
 			auto answering = [&](const Event &raised) { ends = std::invoke(handler, raised); };
 
-			call(answering, *static_cast<const Event *>(event));
+			detail::call(answering, *static_cast<const Event *>(event));
 		} else {
-			call(handler, *static_cast<const Event *>(event));
+			detail::call(handler, *static_cast<const Event *>(event));
 		}
 		return ends;
 	}
@@ -765,7 +766,7 @@ public:
 					if (evc_walk_will_call(walk, i)) {
 						auto *entry = static_cast<detail::node_entry *>(walk->objects[i]);
 
-						has_ended = entry->handle(entry, &event) ||
+						has_ended = entry->handle(entry, std::addressof(event)) ||
 							    (evc_handler_modes(walk->handlers[i]) & EVC_HANDLER_CONSUME) != 0;
 					}
 			} while (!has_ended && (status = evc_walk_next(walk)) == EVC_OK);
