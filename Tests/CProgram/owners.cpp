@@ -2,7 +2,7 @@
 /* Copyright the EventCore authors */
 /*
  * What eventcore.hpp says of its owners: every call on one that could not be made returns why; a timer with a period
- * whose time has passed begins now; classes that have an operator new or & of their
+ * whose time has passed begins now, and the longest time never comes; classes that have an operator new or & of their
  * own, and functions with the names of the header's beside them, are events and choosers too; and what can be called is
  * a handler, whatever it returns, or returns a bool by.
  */
@@ -84,6 +84,24 @@ void periods_from_now_on()
 	expect(next == manual_time + 10, "a period begins then");
 	manual_time += 25;
 	expect(scheduler.run_due(&next) == 2 && fired == 3, "periods that were missed later are caught up");
+}
+
+void times_that_never_come()
+{
+	const evc_scheduler_clock clock = { nullptr, [](void *) { return manual_time; }, nullptr };
+	evc_scheduler_options options = {};
+	uint64_t next = 0;
+	using std::chrono::nanoseconds;
+	using time_point = std::chrono::steady_clock::time_point;
+
+	options.driven = true;
+	options.clock = &clock;
+	eventcore::scheduler scheduler(options);
+	auto never = scheduler.after(nanoseconds::max(), [] {}), once = scheduler.at(0, [] {}, nanoseconds::max());
+
+	expect(scheduler.run_due(&next) == 1 && next == EVC_FOREVER, "the longest delay and period never end");
+	expect(eventcore::deadline_at(time_point::max()) == EVC_FOREVER, "nor does this come");
+	expect(eventcore::deadline_at(time_point::min()) == 0, "the first time has passed");
 }
 
 /* Hides the global operators; that of an event is not called, since its place is in the core. */
@@ -205,6 +223,7 @@ int main()
 	operators_of_their_own();
 	members_as_handlers();
 	answers_by_reference();
+	times_that_never_come();
 	names_of_their_own();
 	expect(evc_shutdown() == EVC_OK, "everything was given back");
 	std::puts("owners: ok");

@@ -141,9 +141,14 @@ template <class Event> struct payloads {
 		evc_dispatch_abandon(&dispatch);
 	}
 };
+/* The longest time never ends. */
+inline uint64_t nanoseconds(std::chrono::nanoseconds time) noexcept
+{
+	return time == time.max() ? EVC_FOREVER : time.count() > 0 ? static_cast<uint64_t>(time.count()) : 0;
+}
 } // namespace detail
 
-/** A time of the steady clock in nanoseconds of evc_clock_now: 0 if it has passed, EVC_FOREVER if it never comes. */
+/** A time of the steady clock in nanoseconds of evc_clock_now: 0 if it has passed, EVC_FOREVER for the last one. */
 inline uint64_t deadline_at(std::chrono::steady_clock::time_point time) noexcept
 {
 	const auto now = std::chrono::steady_clock::now();
@@ -151,9 +156,10 @@ inline uint64_t deadline_at(std::chrono::steady_clock::time_point time) noexcept
 
 	if (time <= now)
 		return 0;
-	/* Positive: the steady clock is past its epoch. */
-	const auto left = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time - now).count());
-	return left < EVC_FOREVER - base ? base + left : EVC_FOREVER;
+	if (time == time.max())
+		return EVC_FOREVER;
+	/* Both clocks are past their epochs: neither the difference nor the sum is too large. */
+	return base + detail::nanoseconds(std::chrono::duration_cast<std::chrono::nanoseconds>(time - now));
 }
 
 /** A mailbox, shared by its copies. */
@@ -202,12 +208,10 @@ public:
 	}
 	/** evc_mailbox_run: until the mailbox closes. */
 	evc_status run() noexcept { return mailbox_ != nullptr ? evc_mailbox_run(mailbox_) : status_; }
-	/** evc_mailbox_wait. */
+	/** evc_mailbox_wait; the longest time is EVC_FOREVER, as for all times here. */
 	evc_status wait(std::chrono::nanoseconds limit) noexcept
 	{
-		const auto count = limit.count() > 0 ? static_cast<uint64_t>(limit.count()) : 0;
-
-		return mailbox_ != nullptr ? evc_mailbox_wait(mailbox_, count) : status_;
+		return mailbox_ != nullptr ? evc_mailbox_wait(mailbox_, detail::nanoseconds(limit)) : status_;
 	}
 	/** Later posts are refused; what waits is dropped. */
 	void close() noexcept
@@ -431,10 +435,6 @@ template <class Function> struct timed {
 	static void drop(void *context) noexcept { delete static_cast<timed *>(context); }
 	static constexpr evc_timer_ops ops = { fire, drop, true };
 };
-inline uint64_t nanoseconds(std::chrono::nanoseconds time) noexcept
-{
-	return time.count() > 0 ? static_cast<uint64_t>(time.count()) : 0;
-}
 } // namespace detail
 
 /**
