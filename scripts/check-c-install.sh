@@ -145,6 +145,8 @@ for pair in "${compilers[@]}"; do
     ! "${refused[@]}" -DREFUSED="$number" 2>"$folder/refusal" || fail "refused.cpp compiles where it is to say: $sentence"
     grep -q "error: .*$sentence" "$folder/refusal" || fail "refused.cpp does not say: $sentence"
   done
+  ! "${refused[@]}" -std=c++14 2>"$folder/refusal" || fail "eventcore.hpp compiles as C++14"
+  grep -q "error: .*eventcore.hpp needs C++17" "$folder/refusal" || fail "eventcore.hpp does not say that it needs C++17"
 
   step "$cc: the amalgamation"
   # Its sources are not made for one scope.

@@ -26,6 +26,10 @@
 #ifndef EVENTCORE_HPP
 #define EVENTCORE_HPP
 
+#if __cplusplus < 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
+#error "eventcore.hpp needs C++17: compile with -std=c++17, or a later standard"
+#endif
+
 #include "eventcore.h"
 
 #include <atomic>
