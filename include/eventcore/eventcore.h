@@ -54,7 +54,9 @@
  * them last. So do schedulers that have a thread: in the child their timers do not fire, and it neither joins nor
  * releases them; a join, also that of ~scheduler in eventcore.hpp, would wait for ever. An object that the core's
  * callback thread was finalizing at the fork is not finalized in the child. A fork waits while that thread gives memory
- * back, some milliseconds, or longer after millions of events; never for user code that it runs.
+ * back, some milliseconds, or longer after millions of events; never for user code that it runs. What the core keeps
+ * for the parent's other threads (evc_unregister_thread) stays in the child: if there is any, evc_shutdown returns
+ * EVC_NOT_PERMITTED there, and the child ends without it.
  *
  * Licence: the core is MIT. It calls liburcu (LGPL 2.1 or later), which is to be linked as a shared library.
  */

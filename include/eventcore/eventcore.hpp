@@ -64,11 +64,12 @@ template <class Event> struct key_of<Event, std::void_t<decltype(Event::event_ke
 /**
  * The key of an event type: `Event::event_key`, from 1 to 4095, if the type has one; otherwise the address of a
  * variable that all libraries of the process share as long as they hide neither it nor the type: with
- * -fvisibility=hidden the type says so itself (`struct EVC_API hit`). Types that cross a plug-in loaded with
- * RTLD_LOCAL, or one that is to be unloaded (compile it with -fno-gnu-unique), and types that C dispatches too,
- * give themselves an `event_key`. A class inherits it, and with it the handlers of its base's
- * events, which would take one event for the other: if its base has one, it declares its own. A type that Swift
- * dispatches has the key that `EventCentral.cKey(of:)` returns: use the functions of C with it.
+ * -fvisibility=hidden the type says so itself (`struct EVC_API hit`). A program that loads plug-ins by dlopen is linked
+ * with -rdynamic (CMake: ENABLE_EXPORTS); otherwise a plug-in has an on_handler_exception of its own, and other keys
+ * but for types with an `event_key`. Types that cross a plug-in loaded with RTLD_LOCAL, or one that is to be unloaded
+ * (compile it with -fno-gnu-unique), and types that C dispatches too, give themselves an `event_key`. A class inherits
+ * it, and with it the handlers of its base's events, which would take one event for the other: if its base has one, it
+ * declares its own. A type that Swift dispatches has the key that `EventCentral.cKey(of:)` returns: use C with it.
  */
 template <class Event> uint64_t key_of() noexcept
 {
@@ -501,7 +502,8 @@ private:
 
 /**
  * Calls functions at given times: on a thread of its own, or, if its options say `driven`, in `run_due`. Its end drops
- * the timers that are left, and returns when no function of theirs runs any more, unless one of them ends it.
+ * the timers that are left, and returns when no function of theirs runs any more, unless one of them ends it. Of a
+ * driven one it does not wait for another thread that is in `run_due`, which then drops them.
  */
 class scheduler {
 public:

@@ -109,9 +109,9 @@ struct evc_mailbox_options {
 	/** Passed to the functions above. */
 	void *context;
 	/**
-	 * How many events may wait; 0: any number. Events of latest-only and conflated subscriptions do not count: of
-	 * the former one waits at most, of the latter one for each key, however many keys there are. An event that is
-	 * being handled does not wait any more. Not together with `polled`.
+	 * How many events may wait, at most UINT64_MAX / 4; 0: any number. Events of latest-only and conflated
+	 * subscriptions do not count: of the former one waits at most, of the latter one for each key, however many
+	 * there are. An event that is being handled does not wait any more. Not together with `polled`.
 	 */
 	uint64_t capacity;
 	/** With EVC_OVERFLOW_BLOCK: how long a post waits at most, in nanoseconds; EVC_FOREVER: no limit. */
@@ -258,11 +258,14 @@ EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *sub
  * urgent first.
  *
  * Threads: any. Progress: lock-free: it is repeated if another post on the same lane has succeeded. If the
- * consumer sleeps, one system call or one call of `wake`. Never allocates. With EVC_OVERFLOW_BLOCK: blocking
+ * consumer sleeps, one system call or one call of `wake`. Never allocates, but with EVC_OVERFLOW_DROP_OLDEST at a
+ * thread's first post, and 4 KiB for some 500 posts to a queue lane unless a reclaim (reclaim.h) has freed as much; a
+ * later event of a chain that finds no memory ends there, and counts as overflowed. With EVC_OVERFLOW_BLOCK: blocking
  * while the mailbox is full. Ownership: with EVC_OK the mailbox owns the chain; otherwise the caller still does.
  * A bounded mailbox that has room for the first envelopes only accepts these; from the first refusal on it ends
- * the rest, counted as refused. Errors: EVC_CLOSED; EVC_FULL if nothing was accepted; EVC_INVALID_ARGUMENT for an
- * empty chain, and in a bounded mailbox for one of which some subscriptions are `unbounded` and others are not.
+ * the rest, counted as refused. Errors: EVC_CLOSED; EVC_FULL, and with EVC_OVERFLOW_DROP_OLDEST EVC_OUT_OF_MEMORY, if
+ * nothing was accepted; EVC_INVALID_ARGUMENT for an empty chain, and in a bounded mailbox for one of which some
+ * subscriptions are `unbounded` and others are not.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbox,
 						      const struct evc_chain *chain);

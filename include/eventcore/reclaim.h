@@ -63,9 +63,9 @@ EVC_API EVC_MUST_USE enum evc_status evc_unregister_thread(void);
  *
  * @return EVC_NOT_PERMITTED if the core is in use: an object was not released (also a closed scheduler that was not
  *         joined, an envelope, a node or a handler of a tree); another thread has used the core and neither ended nor
- *         called `evc_unregister_thread`; the call is made in a handler, a walk, a dispatch, a `fire` or a
- *         `finalize`; or another thread is in this function. Everything still works then; only memory that nobody
- *         used was given back, and perhaps the calling thread's reserve (realtime.h).
+ *         called `evc_unregister_thread`, in a child of fork also one of the parent's; the call is made in a handler, a
+ *         walk, a dispatch, a `fire` or a `finalize`; or another thread is in this function. Everything still works
+ *         then; only memory that nobody used was given back, and perhaps the calling thread's reserve (realtime.h).
  *
  * Threads: any, while no other thread calls the core; threads of the program that have used it are joined first.
  * Progress: blocking. Errors: EVC_NOT_PERMITTED.
