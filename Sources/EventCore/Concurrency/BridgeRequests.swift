@@ -5,7 +5,8 @@
 // `@_spi(Bridge) import EventCore`; others do not see it.
 
 extension EventCentral {
-  /// Answers queries with a closure that may give the answer later: a task of its own calls it, one query at a time.
+  /// Answers queries with a closure that may give the answer later: a task of its own calls it, one query at a time. It
+  /// does not get those whose requesters have gone, or have all answers, before their turn.
   ///
   /// - Parameter body: Gets the query, a closure that gives the answer, and one that says why there is none. It calls
   ///   one of them, once, from any thread. The second does not end the request: the requester hears the reason when
@@ -26,6 +27,7 @@ extension EventCentral {
       EventRequest<Query, Answer>.self, nil, listener, HandlerInterest(.all, maximumAge: 0, customFilter: nil), .serial
     ) { request, answerer in
       let ticket = request.ticket
+      guard ticket.isAwaited else { return }
       await body(request.query, { ticket.give($0, by: answerer) }, { ticket.withdraw($0) })
     }
   }

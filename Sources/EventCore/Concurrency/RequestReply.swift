@@ -39,6 +39,9 @@ final class RequestTicket<Answer: Sendable>: Sendable {
     answers.withdraw(reason)
   }
 
+  /// Whether the requester still waits for an answer.
+  var isAwaited: Bool { answers.isAwaited }
+
   /// For tests.
   var answerCount: Int { answers.all.count }
 }
@@ -76,6 +79,8 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
 
   /// Those that have come, of which there are at most as many as are wanted.
   var all: [GivenAnswer<Answer>] { state.withLock { $0.answers } }
+
+  var isAwaited: Bool { state.withLock { !$0.hasEnded } }
 
   /// Moves them out, so that whoever lets go of this object last, a timer perhaps, frees nothing of the user's. After
   /// `ended`.

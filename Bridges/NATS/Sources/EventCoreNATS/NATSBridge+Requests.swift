@@ -27,7 +27,8 @@ extension NATSBridge {
   ///   - coding: The form of the answer, the same on both sides.
   ///   - limit: How long to wait for another machine, by the clock of this one (`ContinuousClock`), whatever clock the
   ///     central has. A requester that waits less than that gives up by itself.
-  ///   - concurrency: How many requests may be under way at one time, at least 1; others wait in the central.
+  ///   - concurrency: How many requests may be under way at one time, at least 1; others wait in the central, and are
+  ///     not sent if their requesters give up before. One that was sent is under way until its reply or the limit.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.
   ///

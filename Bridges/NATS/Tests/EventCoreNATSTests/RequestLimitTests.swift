@@ -91,6 +91,36 @@ import Testing
     await #expect { try await request.value } throws: { ($0 as? NATSBridgeError)?.reason == .closed }
   }
 
+  @Test("a request that waits for a place is not sent once its requester has given up", arguments: cores)
+  func givenUp(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let asking = try await NATSBridge.to(server, on: here)
+    let answering = try await NATSBridge.to(server, on: there)
+    let (asked, gate) = (Log<Int>(), Log<Void>())
+    PriceQuery.answer(on: there) { query in
+      asked.append(query.id)
+      if query.id == 1 { _ = await gate.entries(atLeast: 1) }
+      return Price(cents: query.id)
+    }
+    try answering.answerRequests(PriceQuery.self, with: Price.self)
+    try await answering.settle()
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60), concurrency: 1)
+    let first = Task { try await here.request(PriceQuery(id: 1), expecting: Price.self) }
+    #expect(await asked.entries(atLeast: 1) == [1])
+    for id in 2...3 {
+      await #expect(throws: EventWaitError.timedOut(.milliseconds(20))) {
+        try await here.request(PriceQuery(id: id), expecting: Price.self, within: .milliseconds(20))
+      }
+    }
+    gate.append(())
+    #expect(try await first.value == Price(cents: 1))
+    #expect(try await here.request(PriceQuery(id: 4), expecting: Price.self) == Price(cents: 4))
+    #expect(asked.entries == [1, 4])
+    asking.close()
+    answering.close()
+  }
+
   @Test("a machine without an answerer, or one that goes, leaves a request to those of the asker", arguments: cores)
   func nobodyThere(core: EventCentral.Core) async throws {
     let server = try ServerProcess()
