@@ -66,12 +66,24 @@ extension NATSBridge {
 
   /// Returns when the server knows of every subscription that was made before.
   ///
-  /// - Throws: If it does not answer within some time, or the bridge was closed.
+  /// - Throws: If it does not answer within some time, or the bridge was closed. While the client has the connection to
+  ///   itself (``NATSBridge``), some half a second later.
   public func settle(within limit: Duration = .seconds(10)) async throws(NATSBridgeError) {
-    let result = await blocking { [link] in
-      Result { () throws(NATSBridgeError) in
-        try NATSBridgeError.check(link.flush(within: limit.milliseconds), "reach the server within \(limit)")
+    let deadline = Date(after: limit)
+    let result = await resultOrNil(about: deadline) { [link] in
+      await blocking {
+        Result { () throws(NATSBridgeError) in
+          try NATSBridgeError.check(link.flush(within: deadline.milliseconds()), "reach the server within \(limit)")
+        }
       }
+    }
+    guard let result else {
+      throw NATSBridgeError(
+        .timedOut,
+        """
+        The client of NATS could not reach the server within \(limit): it still writes to a network that takes \
+        nothing, or attempts to connect.
+        """)
     }
     try result.get()
   }

@@ -21,6 +21,10 @@ import Foundation
 /// or slow (``Options/outbox``). <doc:BeyondOneMachine> says what may be lost or doubled.
 ///
 /// **Threads**: any, for every member. What arrives is dispatched on threads of the client, one for each subscription.
+/// The client has the connection to itself while it writes to a network that takes nothing, for up to three heartbeats
+/// (``Options/heartbeat``), and while it attempts to connect, for up to ``Options/connectTimeout``. Meanwhile whatever
+/// makes or ends a subscription blocks its caller: `subscribe`, `mount`, `forwardRequests` and their like,
+/// ``RemoteRegistration/remove()``, ``close()``.
 ///
 /// **Ownership**: the bridge ends with its last reference, as by ``close()``. Registrations end with the bridge; their
 /// handles need not be kept.
@@ -163,9 +167,8 @@ public final class NATSBridge: Sendable {
   /// the end has ended itself. Handlers of events that are not durable may still be running: for these drain the
   /// registrations first (``RemoteRegistration/drain(within:)``), then their receivers, and then the bridge.
   ///
-  /// While the client writes to a network that takes nothing, which it gives up after three heartbeats, nothing else
-  /// can be done with the connection. Then this returns false some two seconds after the limit; connection and counts
-  /// come to their end when the write does.
+  /// While the client has the connection to itself (``NATSBridge``), this returns false some two seconds after the
+  /// limit; connection and counts come to their end when the client gives up.
   @discardableResult
   public func drain(within limit: Duration = .seconds(30)) async -> Bool {
     let task = draining.withLock { task in
@@ -176,24 +179,16 @@ public final class NATSBridge: Sendable {
     return await task.value
   }
 
-  /// Leaves the drain to itself if it does not end about its limit.
   private func drainOrLeave(_ limit: Duration) async -> Bool {
-    let (isDrained, isOver) = (Locked(false), DispatchSemaphore(value: 0))
     let deadline = Date(after: limit)
-    Task {
-      let result = await drain(until: deadline)
-      isDrained.withLock { $0 = result }
-      isOver.signal()
-    }
-    let end = DispatchTime.now() + .milliseconds(Int(deadline.milliseconds()))
-    await blocking { [link] in
-      guard isOver.wait(timeout: end) == .timedOut else { return }
+    // The client takes half a second to close a connection whose server is silent.
+    let isDrained = await resultOrNil(about: deadline, grace: .milliseconds(2000)) { [self] in
+      await drain(until: deadline)
+    } late: { [link] in
       // Nothing is sent from now on, also while the drain waits for the client's lock, before it sets the limit itself.
       link.setLimit(deadline)
-      // The client takes half a second to close a connection whose server is silent.
-      _ = isOver.wait(timeout: end + .milliseconds(2000))
     }
-    return isDrained.withLock { $0 }
+    return isDrained ?? false
   }
 
   private func drain(until deadline: Date) async -> Bool {
@@ -230,8 +225,8 @@ public final class NATSBridge: Sendable {
   ///
   /// It ends when its last reference goes, too.
   ///
-  /// **Threads**: any. It blocks while the client writes to a network that takes nothing, for up to three heartbeats,
-  /// and so does the release of the last reference.
+  /// **Threads**: any. It blocks while the client has the connection to itself (``NATSBridge``), and so does the
+  /// release of the last reference.
   public func close() {
     end()
     thread.cancel()
@@ -288,6 +283,29 @@ func blocking<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async 
   }
   // Written before the continuation was resumed.
   return result.withLock { $0! }
+}
+
+/// Runs what ends at a deadline, unless the client has its lock for longer, and leaves it to itself then: nil if it has
+/// no result some time after the deadline.
+///
+/// - Parameter late: Is called at the deadline if there is no result, on a thread that may block.
+func resultOrNil<Result: Sendable>(
+  about deadline: Date, grace: DispatchTimeInterval = .milliseconds(500),
+  _ body: @escaping @Sendable () async -> Result, late: @escaping @Sendable () -> Void = {}
+) async -> Result? {
+  let (result, isOver) = (Locked<Result?>(nil), DispatchSemaphore(value: 0))
+  Task {
+    let value = await body()
+    result.withLock { $0 = value }
+    isOver.signal()
+  }
+  let end = DispatchTime.now() + .milliseconds(Int(deadline.milliseconds()))
+  await blocking {
+    guard isOver.wait(timeout: end) == .timedOut else { return }
+    late()
+    _ = isOver.wait(timeout: end + grace)
+  }
+  return result.withLock { $0 }
 }
 
 /// Names the centrals of all machines.

@@ -37,7 +37,8 @@ public final class RemoteRegistration: Sendable {
   ///
   /// - Returns: False if another call has ended it, or is about to.
   ///
-  /// **Threads**: any, also inside a handler.
+  /// **Threads**: any, also inside a handler. That of a subscription blocks while the client has the connection to
+  /// itself (``NATSBridge``).
   @discardableResult
   public func remove() -> Bool {
     guard !hasEnded.exchange(true, ordering: .relaxed) else { return false }
@@ -69,14 +70,21 @@ public final class RemoteRegistration: Sendable {
   ///   which then stays as it is: what publishes, mounts a node, forwards or answers requests, or joins coordinators
   ///   ends by ``remove()``, or is drained with the bridge (``NATSBridge/drain(within:)``).
   ///
+  /// While the client has the connection to itself (``NATSBridge``), this returns false some half a second after the
+  /// limit, and the registration ends when the client gives up.
+  ///
   /// **Threads**: any, but not inside a handler that the subscription waits for.
   @discardableResult
   public func drain(within limit: Duration = .seconds(30)) async -> Bool {
     guard case .inward = kind else { return false }
     let deadline = Date(after: limit)
-    let isDrained = await blocking { self.drain(until: deadline) }
-    remove()
-    return isDrained
+    let isDrained = await resultOrNil(about: deadline) { [self] in
+      await blocking { [self] in
+        defer { remove() }
+        return drain(until: deadline)
+      }
+    }
+    return isDrained ?? false
   }
 
   /// Asks the server for nothing more, and returns when what it has sent was dispatched, or the time is over.

@@ -72,6 +72,29 @@ import Testing
     #expect(log.entries.filter { $0 == .disconnected || $0 == .reconnected }.count == 4, "\(log.entries)")
   }
 
+  @Test("settling and the drain of a registration keep their limits while the client waits for a silent server")
+  func silentServer() async throws {
+    let server = try ServerProcess()
+    let cable = try Cable(to: server)
+    // As long as the client has its lock.
+    let bridge = try await NATSBridge.to(cable.url, on: EventCentral()) { $0.connectTimeout = .seconds(20) }
+    let registration = try bridge.subscribe(Reading.self)
+    try await bridge.settle()
+    cable.swallow(.toClient)
+    server.stop()
+    try server.restart()
+    #expect(await eventually { cable.swallowed("INFO {") > 0 })
+    let begin = ContinuousClock.now
+    await #expect { try await bridge.settle(within: .milliseconds(50)) } throws: {
+      ($0 as? NATSBridgeError)?.reason == .timedOut
+    }
+    #expect(await !registration.drain(within: .milliseconds(50)))
+    #expect(begin.duration(to: .now) < .seconds(10))
+    cable.cut()
+    #expect(await eventually { !registration.isActive }, "It comes to its end when the client does.")
+    bridge.close()
+  }
+
   @Test("of several servers any one that is there will do", arguments: 0..<4)
   func several(_ round: Int) async throws {
     let (gone, there) = (try ServerProcess(), try ServerProcess())
