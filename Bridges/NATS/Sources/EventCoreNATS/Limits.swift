@@ -3,6 +3,9 @@
 
 import Foundation
 
+/// How many messages of a subscription may wait: the client counts 1,024 times as many bytes in 32 bits.
+let longestInbox = 2_000_000
+
 extension Duration {
   /// A hundred years: as good as for ever, and the client's nanoseconds and `Date` have room for it.
   private static let longest = Duration.seconds(100 * 365 * 86_400)

@@ -99,7 +99,7 @@ final class Link: @unchecked Sendable {
             // The reference of the client.
             Unmanaged<Link>.fromOpaque(link!).release()
           }, opaque), "tell"),
-        (natsOptions_SetMaxPendingMsgs(clientOptions, Int32(min(options.inbox, 2_000_000))), "bound the inbox"),
+        (natsOptions_SetMaxPendingMsgs(clientOptions, Int32(min(options.inbox, longestInbox))), "bound the inbox"),
         (natsOptions_SetPingInterval(clientOptions, options.heartbeat.milliseconds), "set the heartbeat"),
         // It counts as gone at the fourth heartbeat without an answer, and the first may be due right after it went.
         (natsOptions_SetMaxPingsOut(clientOptions, 3), "set the heartbeat"),

@@ -11,8 +11,9 @@ extension NATSBridge {
     /// How long the server waits for an event to be handled before it delivers it again. More than zero.
     public var patience = Duration.seconds(30)
     /// How many events may be on their way or with handlers at one time, on all machines together, at least 1; a batch
-    /// is one. The number says nothing of their bytes: the server breaks the connection of a machine for which more
-    /// than its `max_pending` wait, 64 MiB by default, so let long events be fewer.
+    /// is one. More than 2,000,000 are as many as that. The number says nothing of their bytes: the server breaks the
+    /// connection of a machine for which more than its `max_pending` wait, 64 MiB by default, so let long events be
+    /// fewer.
     public var inFlight = 1000
     /// How long the server keeps an event that nobody took here: there was no receiver, or one was full. Events of a
     /// batch whose first ones were taken are offered again here, as often.
@@ -159,7 +160,7 @@ extension NATSBridge {
       var configuration = jsConsumerConfig()
       jsConsumerConfig_Init(&configuration)
       configuration.AckWait = options.patience.milliseconds * 1_000_000
-      configuration.MaxAckPending = Int64(options.inFlight)
+      configuration.MaxAckPending = Int64(min(options.inFlight, longestInbox))
       return name.withCString { name in
         "eventcore.deliver.\(stream).\(String(cString: name))".withCString { target in
           E.subject.withCString { subject in
@@ -202,6 +203,7 @@ extension NATSBridge {
     // Written once, on the thread that `withStreams` awaits, and read after that.
     nonisolated(unsafe) var subscription: OpaquePointer?
     do throws(NATSBridgeError) {
+    let inbox = self.options.inbox
       try await withStreams { streams in
         var subscriptionOptions = jsSubOptions()
         jsSubOptions_Init(&subscriptionOptions)
@@ -211,11 +213,17 @@ extension NATSBridge {
             subscriptionOptions.Stream = stream
             subscriptionOptions.Consumer = name
             subscriptionOptions.Queue = name
-            return js_Subscribe(
+            let status = js_Subscribe(
               &subscription, streams, E.subject, Inlet.handler, inlet.context, nil, &subscriptionOptions, nil)
           }
         }
       } or: { "subscribe to the stream \(stream) as \(name)" }
+            // The client (3.4.1) has room for 1 MiB for each event in flight, and counts that in 32 bits.
+            var messages: Int32 = 0
+            if natsSubscription_GetPendingLimits(subscription, &messages, nil) == NATS_OK, messages > inbox {
+              natsSubscription_SetPendingLimits(subscription, messages, Int32(clamping: Int64(messages) << 20))
+            }
+            return status
     } catch {
       inlet.letGo()
       throw error

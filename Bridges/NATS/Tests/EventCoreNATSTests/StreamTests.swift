@@ -268,6 +268,47 @@ import Testing
     #expect(log.count == 10 && counts.givenBack == 0 && counts.received == 10 && counts.dispatched == 10)
   }
 
+  /// Keeps the client's thread waiting, until a test lets it go on.
+  struct Parcel: DurableEvent {
+    static let subject = "tests.parcel"
+    static let gate = DispatchSemaphore(value: 0)
+    var text: String
+    var delivery: NATSDelivery?
+    mutating func arrived(_ origin: RemoteOrigin) { Self.gate.wait() }
+  }
+
+  @Test("events in flight may be as many as a number says, and have room", arguments: [65_537, (1 << 32) + 1, .max])
+  func inFlight(count: Int) async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    try await bridge.makeStream("PARCELS", of: [Parcel.self])
+    var options = NATSBridge.DurableOptions()
+    (options.inFlight, options.patience) = (count, .seconds(60))
+    try await bridge.durable(Parcel.self, stream: "PARCELS", as: "test", options: options)
+    // Together more than a MiB.
+    let client = try RawClient(server)
+    let body = try Parcel.coding.encode(Parcel(text: String(repeating: "a", count: 100_000)))
+    for _ in 1...20 { client.publish(Parcel.subject, body) }
+    client.flush()
+    var consumer: UnsafeMutablePointer<jsConsumerInfo>?
+    defer { jsConsumerInfo_Destroy(consumer) }
+    #expect(
+      await eventually {
+        jsConsumerInfo_Destroy(consumer)
+        consumer = nil
+        return (try? client.withStreams { js_GetConsumerInfo(&consumer, $0, "PARCELS", "test", nil, nil) }) != nil
+          && consumer?.pointee.NumAckPending == 20
+      })
+    #expect(consumer?.pointee.Config.pointee.MaxAckPending == Int64(min(count, 2_000_000)))
+    // All have come.
+    try await bridge.settle()
+    for _ in 1...20 { Parcel.gate.signal() }
+    #expect(await eventually { bridge.counts.received + bridge.counts.overrun == 20 })
+    #expect(bridge.counts.overrun == 0)
+    bridge.close()
+  }
+
   // MARK: What a machine cannot read
 
   @Test("a message that one machine cannot read is not delivered again under that name, and under others it is")
