@@ -44,11 +44,12 @@ extension NATSBridge {
   /// it forget events that nobody got yet (<doc:BeyondOneMachine>).
   ///
   /// - Parameters:
-  ///   - name: 1 to 255 bytes without whitespace, control characters, `.`, `*`, `>`, `/` and `\`.
-  ///   - types: At least one.
+  ///   - name: 1 to 255 bytes without whitespace, control characters, `.`, `*`, `>`, `/`, `\` and `"`.
+  ///   - types: At least one, with subjects without `\` and `"`.
   /// - Throws: If the server has no JetStream, if another stream keeps the same subjects, or if that of this name does
   ///   not keep all of them: then add them with the tools of the server.
   public func makeStream(_ name: String, of types: [any DurableEvent.Type]) async throws(NATSBridgeError) {
+    for type in types { checkDurable(type) }
     try checkName(name, of: "stream")
     // Each once, or the server refuses the stream. Bytes: to it two forms of Unicode are two subjects.
     var known: Set<[UInt8]> = []
@@ -93,6 +94,7 @@ extension NATSBridge {
   public func publish<E: DurableEvent>(
     _ type: E.Type, stream: String
   ) async throws(NATSBridgeError) -> RemoteRegistration {
+    checkDurable(E.self)
     try checkName(stream, of: "stream")
     try await withStreams { streams throws(NATSBridgeError) in
       try findStream(stream, keeping: [E.subject], streams)
@@ -146,6 +148,7 @@ extension NATSBridge {
     _ type: E.Type, stream: String, as name: String, options: DurableOptions = DurableOptions()
   ) async throws(NATSBridgeError) -> RemoteRegistration {
     options.check()
+    checkDurable(E.self)
     try checkName(stream, of: "stream")
     try checkName(name, of: "durable subscription")
     try await withStreams { streams throws(NATSBridgeError) in
@@ -200,10 +203,10 @@ extension NATSBridge {
       }
       if !isRead { delivery.refuse() } else if !isTaken { delivery.giveBack(after: options.delay) }
     }
+    let inbox = self.options.inbox
     // Written once, on the thread that `withStreams` awaits, and read after that.
     nonisolated(unsafe) var subscription: OpaquePointer?
     do throws(NATSBridgeError) {
-    let inbox = self.options.inbox
       try await withStreams { streams in
         var subscriptionOptions = jsSubOptions()
         jsSubOptions_Init(&subscriptionOptions)
@@ -215,15 +218,15 @@ extension NATSBridge {
             subscriptionOptions.Queue = name
             let status = js_Subscribe(
               &subscription, streams, E.subject, Inlet.handler, inlet.context, nil, &subscriptionOptions, nil)
-          }
-        }
-      } or: { "subscribe to the stream \(stream) as \(name)" }
             // The client (3.4.1) has room for 1 MiB for each event in flight, and counts that in 32 bits.
             var messages: Int32 = 0
             if natsSubscription_GetPendingLimits(subscription, &messages, nil) == NATS_OK, messages > inbox {
               natsSubscription_SetPendingLimits(subscription, messages, Int32(clamping: Int64(messages) << 20))
             }
             return status
+          }
+        }
+      } or: { "subscribe to the stream \(stream) as \(name)" }
     } catch {
       inlet.letGo()
       throw error
@@ -248,18 +251,23 @@ extension NATSBridge {
   }
 }
 
+/// Traps unless streams can keep the events of a type.
+private func checkDurable(_ type: any DurableEvent.Type) {
+  checkSubject(type.subject, of: "the DurableEvent \(type)", isKept: true)
+}
+
 /// Throws unless a stream or a consumer may have the name. It stands in subjects, and what these cannot have breaks the
 /// connection.
 private func checkName(_ name: String, of what: String) throws(NATSBridgeError) {
   let isValid = name.unicodeScalars.allSatisfy {
-    !$0.properties.isWhitespace && $0.properties.generalCategory != .control && !".*>/\\".unicodeScalars.contains($0)
+    !$0.properties.isWhitespace && $0.properties.generalCategory != .control && !".*>/\\\"".unicodeScalars.contains($0)
   }
   guard isValid, 1...255 ~= name.utf8.count else {
     throw NATSBridgeError(
       .other,
       """
-      The name of a \(what) has 1 to 255 bytes, without whitespace, control characters, dots, wildcards and slashes, \
-      and \(name.debugDescription) is none.
+      The name of a \(what) has 1 to 255 bytes, without whitespace, control characters, dots, wildcards, slashes and \
+      quotes, and \(name.debugDescription) is none.
       """)
   }
 }

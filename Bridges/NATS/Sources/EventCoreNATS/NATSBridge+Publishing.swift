@@ -197,16 +197,19 @@ func wallClock() -> Int64 {
 }
 
 /// Traps unless events can be sent under a subject.
-func checkSubject(_ subject: String, of what: @autoclosure () -> String) {
+///
+/// - Parameter isKept: Whether streams are to keep them, of whom the client (3.4.1) tells the server in texts of JSON.
+func checkSubject(_ subject: String, of what: @autoclosure () -> String, isKept: Bool = false) {
+  let others = (isKept ? "*>\0\"\\" : "*>\0").unicodeScalars
   // Not characters: the server sees a dot also before a mark that would combine with it.
   let words = subject.unicodeScalars.split(separator: ".", omittingEmptySubsequences: false)
   let isValid = words.allSatisfy { word in
-    !word.isEmpty && word.allSatisfy { !$0.properties.isWhitespace && $0 != "*" && $0 != ">" && $0 != "\0" }
+    !word.isEmpty && word.allSatisfy { !$0.properties.isWhitespace && !others.contains($0) }
   }
   guard !isValid else { return }
   fatalError(
     """
-    A subject is words that are separated by dots, without wildcards and spaces, and that of \(what()) is \
-    "\(subject)": give it one such as "sensors.temperature".
+    A subject is words that are separated by dots, without wildcards\(isKept ? ", quotes, backslashes" : "") and \
+    spaces, and that of \(what()) is "\(subject)": give it one such as "sensors.temperature".
     """)
 }

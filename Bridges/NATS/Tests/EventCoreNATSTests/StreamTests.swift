@@ -136,7 +136,7 @@ import Testing
     let bridge = try await NATSBridge.to(server, on: world)
     try await bridge.makeStream("ORDERS", of: [Order.self])
     let long = String(repeating: "n", count: 256)
-    for name in ["", "a b", "a\tb", "a\r\nb", "a\0b", "a.b", "a*", "a>", "a/b", #"a\b"#, long] {
+    for name in ["", "a b", "a\tb", "a\r\nb", "a\0b", "a.b", "a*", "a>", "a/b", #"a\b"#, #"a"b"#, long] {
       let errors = [
         await error { try await bridge.makeStream(name, of: [Order.self]) },
         await error { try await bridge.publish(Order.self, stream: name) },

@@ -54,6 +54,40 @@ import Testing
     expect(nameless, says: "The name of a RemoteEvent is a line")
   }
 
+  struct WildOrder: DurableEvent {
+    static let subject = "tests.*"
+    var delivery: NATSDelivery?
+  }
+  struct QuotedOrder: DurableEvent {
+    static let subject = #"tests."quoted""#
+    var delivery: NATSDelivery?
+  }
+
+  @Test("the subject of a durable event has no wildcards and quotes")
+  func durableSubjects() async throws {
+    let wild = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess(["--jetstream"])
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      server.stop()
+      try await bridge.makeStream("ORDERS", of: [Order.self, WildOrder.self])
+    }
+    expect(wild, says: #"that of the DurableEvent WildOrder is "tests.*""#)
+    let taken = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess(["--jetstream"])
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      server.stop()
+      try await bridge.durable(WildOrder.self, stream: "ORDERS", as: "test")
+    }
+    expect(taken, says: #"that of the DurableEvent WildOrder is "tests.*""#)
+    let quoted = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let server = try ServerProcess(["--jetstream"])
+      let bridge = try await NATSBridge.to(server, on: EventCentral())
+      server.stop()
+      try await bridge.publish(QuotedOrder.self, stream: "ORDERS")
+    }
+    expect(quoted, says: #"that of the DurableEvent QuotedOrder is "tests."quoted""#)
+  }
+
   struct Unborn: RemoteEvent {
     static let subject = "tests.unborn"
     static let version = -1
