@@ -140,6 +140,13 @@ public struct NATSServer: Sendable {
         throw NATSBridgeError(
           .other, "The URL of a server has no zero, and one of the \(urls.count) has one: \(example)")
       }
+      guard !Self.place(of: url).contains(",") else {
+        throw NATSBridgeError(
+          .other,
+          """
+          Each server of a bridge has a URL of its own, and "\(Self.place(of: url))" has several: pass them to urls(_:).
+          """)
+      }
       guard let scheme = Self.scheme(of: url), !["nats", "tls"].contains(scheme) else { continue }
       throw NATSBridgeError(
         .other,

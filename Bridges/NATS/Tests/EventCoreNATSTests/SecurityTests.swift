@@ -199,6 +199,17 @@ import Testing
     }
   }
 
+  @Test("several servers in one text are an error that says where to pass them; a password may have commas")
+  func severalInOne() async throws {
+    let error = await #expect(throws: NATSBridgeError.self) {
+      try await NATSBridge(.url("nats://anna:secret@127.0.0.1:0,nats://127.0.0.1:1"), on: EventCentral())
+    }
+    let text = error?.description ?? ""
+    #expect(text.contains(#""127.0.0.1:0,nats://127.0.0.1:1""#) && text.contains("urls(_:)"), "\(text)")
+    let server = try ServerProcess(configuration: "authorization { user: anna, password: 'se,cret' }")
+    #expect(await refusal(of: .url("nats://anna:se,cret@127.0.0.1:\(server.port)")) == nil)
+  }
+
   private func refusal(of server: NATSServer) async -> NATSBridgeError.Reason? {
     do {
       _ = try await NATSBridge(server, on: EventCentral())
