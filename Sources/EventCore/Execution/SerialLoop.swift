@@ -157,8 +157,8 @@ final class SerialLoop: Sendable {
       found == thread
         ? """
         A deterministic central handles one event after another, and what runs it (run(limit:), advance(by:), next, \
-        answer(to:), drain(until:), join()) was called inside one of its handlers, where nothing else can run: return from \
-        the handler, or call cancel() to end a thread.
+        answer(to:), drain(until:), join()) was called inside one of its handlers, or a job of an actor that runs on \
+        one of its threads, where nothing else can run: call it elsewhere, or call cancel() to end a thread.
         """
         : """
         A deterministic central is run by one thread at a time, and another thread is running this one: give each \

@@ -27,7 +27,8 @@ extension EventCentral {
   /// - Other actors run on executors of their own: a registration on one traps.
   /// - An ``EventPump`` is run by its own loop, on the same thread, before or after the run.
   /// - `drain(until:)` and `join()` run the central until their thread or pool has ended; in a task they do so on the actor
-  ///   of their caller, such as the MainActor.
+  ///   of their caller, such as the MainActor, also if the task is cancelled. Inside a handler that a run
+  ///   calls, and in a job of an actor that runs on one of its threads, nothing else can run, and they trap.
   /// - Scheduled events: inside the run, and inside those of pumps, as by ``Timers/pumps``.
   /// - A mailbox that is full refuses at once where its policy is `.block(upTo:)`, since nothing runs during a wait.
   ///
@@ -99,10 +100,17 @@ extension EventCentral {
     return runUntil(end, until: deadline)
   }
 
-  /// The same for a task, without blocking its thread.
+  /// The same for a task, without blocking its thread. False also if the task is cancelled, but not in a deterministic
+  /// central, which runs here.
   nonisolated(nonsending) func waited(for end: Latch, until deadline: UInt64?) async -> Bool {
     guard serial != nil else { return await end.opened(until: deadline, by: basis.clock) }
     return runUntil(end, until: deadline)
+  }
+
+  /// The same for a task that waits also when it is cancelled, and for ever.
+  nonisolated(nonsending) func joined(_ end: Latch) async {
+    guard serial != nil else { return await end.opened() }
+    _ = runUntil(end, until: nil)
   }
 
   private func runUntil(_ end: Latch, until deadline: UInt64?) -> Bool {

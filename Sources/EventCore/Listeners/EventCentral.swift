@@ -134,7 +134,8 @@ public final class EventCentral: EventListenable, Sendable {
   /// From the beginning no schedule is dispatched at its time; the events are freed soon after the drain. Limits of
   /// requests and of other waits go on until its end, so that an answer that is made meanwhile reaches its requester.
   ///
-  /// - Parameter deadline: When to give up, on the central's clock. A task that is cancelled gives up at once.
+  /// - Parameter deadline: When to give up, on the central's clock. A task that is cancelled gives up at once, in a
+  ///   deterministic central when nothing is left to run.
   /// - Returns: True if its listeners have handled everything in time.
   ///
   /// **Threads**: any task or actor.

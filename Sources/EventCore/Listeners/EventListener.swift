@@ -170,7 +170,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// before.
   ///
   /// - Parameter deadline: When to give up, on the central's clock: what still waits then is freed and counted, as by
-  ///   ``end()``. A task that is cancelled gives up at once.
+  ///   ``end()``. A task that is cancelled gives up at once, in a deterministic central when nothing is left to run.
   /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more; false
   ///   also if ``end()`` or another drain came while events waited. What a listener or a sequence that ends meanwhile has
   ///   left does not count: whoever ended it does not want it. A loop over a sequence that does not go on, and what waits

@@ -207,11 +207,12 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// events that wait: as the form that blocks, but without blocking the thread of the task, and also for these
   /// listeners, as ``EventListener/drain(until:)`` says.
   ///
-  /// - Parameter deadline: When to give up. A task that is cancelled gives up at once.
-  /// - Returns: As the form that blocks.
+  /// - Parameter deadline: When to give up. A task that is cancelled gives up at once, in a deterministic central
+  ///   when nothing is left to run.
+  /// - Returns: As the form that blocks. What a listener or a sequence that ends meanwhile has left does not count.
   ///
-  /// **Threads**: any task or actor. A listener `on:` the pool, or one of its threads, that awaits its drain delays it
-  /// until the deadline.
+  /// **Threads**: any task or actor; in a deterministic central none that runs on one of its threads. A
+  /// listener `on:` the pool, or one of its threads, that awaits its drain delays it until the deadline.
   @discardableResult
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     core.close(whenEmpty: true)
@@ -245,11 +246,11 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
     _ = central.wait(for: core.ended, until: nil)
   }
 
-  /// Waits as the form that blocks, but without blocking the thread of the task.
+  /// Waits as the form that blocks, but without blocking the thread of the task, also if the task is cancelled.
   ///
-  /// **Threads**: any task or actor.
+  /// **Threads**: any task or actor, in a deterministic central as for `drain(until:)`.
   public nonisolated(nonsending) func join() async {
-    _ = await central.waited(for: core.ended, until: nil)
+    await central.joined(core.ended)
   }
 
   private func refuseOnOwnThread(_ name: StaticString, instead: StaticString) {

@@ -227,10 +227,13 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// as the form that blocks, but without blocking the thread of the task, and also in other places, as
   /// ``EventListener/drain(until:)`` says.
   ///
-  /// - Parameter deadline: When to give up. A task that is cancelled gives up at once.
-  /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more.
+  /// - Parameter deadline: When to give up. A task that is cancelled gives up at once, in a deterministic central
+  ///   when nothing is left to run.
+  /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more. What
+  ///   a listener or a sequence that ends meanwhile has left does not count.
   ///
-  /// **Threads**: any task or actor. A listener `on:` the thread that awaits its drain delays it until the deadline.
+  /// **Threads**: any task or actor; in a deterministic central none that runs on one of its threads. A
+  /// listener `on:` the thread that awaits its drain delays it until the deadline.
   @discardableResult
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let listenersDrained = beginDrain()
@@ -241,11 +244,12 @@ open class EventThread: EventListenable, @unchecked Sendable {
     return false
   }
 
-  /// Waits until the thread has ended, without blocking the thread of the task. It does not end the thread.
+  /// Waits until the thread has ended, without blocking the thread of the task, also if the task is cancelled. It does
+  /// not end the thread.
   ///
-  /// **Threads**: any task or actor.
+  /// **Threads**: any task or actor, in a deterministic central as for `drain(until:)`.
   public nonisolated(nonsending) func join() async {
-    _ = await central.waited(for: consumer.ended, until: nil)
+    await central.joined(consumer.ended)
   }
 
   /// Waits until the thread has ended. It does not end the thread.

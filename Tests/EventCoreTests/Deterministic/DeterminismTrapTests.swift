@@ -23,7 +23,14 @@ struct DeterminismTrapTests {
     expectMessage(result, "make it by EventCentral(deterministic: seed)")
   }
 
-  @Test("D12: a run, a drain and a join inside a handler")
+  actor Resident {
+    let thread: EventThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+    init(on thread: EventThread) { self.thread = thread }
+    func drain() async { await thread.drain() }
+  }
+
+  @Test("D12: a run, a drain and a join inside a handler, or on an actor of one of the threads")
   func nested() async {
     let running = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let world = EventCentral(deterministic: 1)
@@ -32,7 +39,7 @@ struct DeterminismTrapTests {
       Number().queue(on: world)
       world.run()
     }
-    expectMessage(running, "was called inside one of its handlers, where nothing else can run")
+    expectMessage(running, "was called inside one of its handlers, or a job")
     let draining = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let world = EventCentral(deterministic: 1)
       let (thread, other) = (EventThread(on: world), EventThread(on: world))
@@ -40,7 +47,14 @@ struct DeterminismTrapTests {
       Number().queue(on: world)
       world.run()
     }
-    expectMessage(draining, "was called inside one of its handlers, where nothing else can run")
+    expectMessage(draining, "was called inside one of its handlers, or a job")
+    let onItsActor = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let world = EventCentral(deterministic: 1)
+      let resident = Resident(on: EventThread(on: world))
+      Task { await resident.drain() }
+      #expect(await yieldUntil { world.run() > 0 })
+    }
+    expectMessage(onItsActor, "or a job of an actor that runs on one of its threads, where")
     let joining = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let world = EventCentral(deterministic: 1)
       await offThePool { EventThread(on: world).join() }

@@ -69,6 +69,54 @@ struct AsyncEndingTests {
     #expect(log.entries.sorted() == Array(0..<100))
   }
 
+  @Test("join() waits for the end also in a task that is cancelled", arguments: cores)
+  func joining(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    for isPool in [false, true] {
+      let stay = Stay()
+      let join: @Sendable () async -> Void
+      if isPool {
+        let pool = EventPool<EventThread>(capacity: 1, on: central)
+        pool.withThreads { _ = $0[0].addEventCallback { (_: Ping) in stay.run() } }
+        join = {
+          pool.cancel()
+          await pool.join()
+        }
+      } else {
+        let thread = EventThread(on: central)
+        thread.addEventCallback { (_: Ping) in stay.run() }
+        join = {
+          thread.cancel()
+          await thread.join()
+        }
+      }
+      Ping().queue(on: central)
+      await offThePool { stay.entered.pass() }
+      let joined = Task {
+        await join()
+        stay.log.append("joined")
+      }
+      joined.cancel()
+      // Time for a join that would not wait.
+      for _ in 0..<1_000 { await Task.yield() }
+      #expect(stay.log.entries.isEmpty)
+      stay.leave.open()
+      await joined.value
+      #expect(stay.log.entries == ["left", "joined"])
+    }
+    // Nobody but the join runs the handler that ends the thread.
+    let world = EventCentral(deterministic: 1, core: core)
+    let (thread, other) = (EventThread(on: world), EventThread(on: world))
+    other.addEventCallback { (_: Ping) in thread.cancel() }
+    Ping().queue(on: world)
+    await Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      await thread.join()
+    }.value
+    #expect(other.statistics.delivered == 1)
+    #expect(await other.drain())
+  }
+
   @Test("D6: removed() returns when no call is running, also in a task that is cancelled", arguments: cores)
   func removed(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
