@@ -41,7 +41,7 @@
         isolation actor: isolated (any Actor)? = #isolation
       ) async -> TracedEvent<Event>? {
         guard let event = await base.next(isolation: actor) else { return nil }
-        return TracedEvent(event: event, context: base.carried.value)
+        return TracedEvent(event: event, context: base.takeCarried().value)
       }
 
       /// As that of the sequence.

@@ -253,6 +253,7 @@
         ServiceContext.withValue(context) { _ = event.queue(on: world) }
       }
       var count = 0
+      var tasks: [Task<Void, Never>] = []
       for event: any Eventable in [Small(), Large(), Empty()] {
         func run<E: Eventable>(_ event: E) async {
           // Nobody listens.
@@ -282,11 +283,20 @@
           refusing.end()
           _ = await world.drain()
           count += 11
+          // Tasks take them, and wait for others: an async listener and two loops, one of which wants no event.
+          let last = EventCentral(core: core, tracing: .contexts)
+          E.addListener(nil, concurrency: .serial, on: last) { _ in }
+          for sequence in [E.events(on: last), E.events(on: last, interestedIn: .custom) { _, _, _ in false }] {
+            tasks.append(Task { for await _ in sequence { _ = last } })
+          }
+          dispatch(event, on: last)
+          count += 1
         }
         await run(event)
       }
       let total = count
       #expect(await yieldUntil { gone.entries.count == total })
+      for task in tasks { task.cancel() }
     }
 
     @Test("with spans, the handling of an event is a child of the dispatcher's span", arguments: cores)

@@ -67,8 +67,8 @@ final class AsyncListener: EventListenerHandling, Sendable {
             mailbox.driver.didCall(false)
             continue
           }
+          let carried = carrier.map { ($0, mailbox.takeCarried()) }
           mailbox.rest()
-          let carried = carrier.map { ($0, mailbox.carried) }
           if concurrency == .serial {
             await call(body, event, carried)
           } else {

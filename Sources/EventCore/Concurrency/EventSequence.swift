@@ -54,8 +54,8 @@ public struct EventSequence<Event: Eventable>: AsyncSequence, Sendable {
       lease = mailbox.lease()
     }
 
-    /// For EventCoreTracing: what the central has carried with the event that was taken last.
-    package var carried: (any EventCarrier.Value)? { mailbox.carried }
+    /// For EventCoreTracing: what the central has carried with the event that was taken last. Once for each event.
+    package func takeCarried() -> (any EventCarrier.Value)? { mailbox.takeCarried() }
 
     /// Takes the next event, and waits for one if none is there.
     ///

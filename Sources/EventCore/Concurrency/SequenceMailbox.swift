@@ -85,7 +85,9 @@ class SequenceMailbox: @unchecked Sendable {
   /// and not before the next take. Its iterator only.
   @usableFromInline
   final func rest() {
-    if isDriving { pump.endTakes() }
+    guard isDriving else { return }
+    _ = takeCarried()
+    pump.endTakes()
     isDriving = false
   }
 
@@ -94,7 +96,10 @@ class SequenceMailbox: @unchecked Sendable {
   @usableFromInline
   final func deliverNext() -> Bool {
     // Nil while another thread frees a removed handler: a job follows.
-    pump.take(consumer, &isDriving) == .more
+    if pump.take(consumer, &isDriving) == .more { return true }
+    // That of the last event, which nobody has asked for. A task may wait for long.
+    _ = takeCarried()
+    return false
   }
 
   /// Waits until there may be something to deliver. False if the mailbox has ended; a task that is cancelled ends it.
@@ -126,10 +131,12 @@ class SequenceMailbox: @unchecked Sendable {
   /// thread.
   final var isOpen: Bool { context.delivers }
 
-  /// What the central carries with its events, and the value that came with the event that was taken last. The
-  /// iterator only.
+  /// What the central carries with its events. Any thread.
   final var carrier: EventCarrier? { consumer.basis.carrier }
-  package final var carried: (any EventCarrier.Value)? { consumer.hooks.taken?.value }
+
+  /// The value that came with the event that was taken last, once: it is let go of here, and otherwise with the next
+  /// step, or by `rest`. The iterator only.
+  package final func takeCarried() -> (any EventCarrier.Value)? { consumer.hooks.taken?.value.take() }
 
   /// How many events wait. Any thread.
   @usableFromInline
