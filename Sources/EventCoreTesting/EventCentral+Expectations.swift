@@ -37,23 +37,24 @@ extension EventCentral {
   /// let score = try await world.next(ScoreChanged.self, within: .seconds(1))
   /// ```
   ///
-  /// A deterministic central is run meanwhile, and its manual clock is moved as by ``advance(by:)``, which traps for
-  /// the same reasons. The call takes no time of the system's. In other centrals the time is the system's, and the
-  /// task is suspended.
+  /// A deterministic central is run meanwhile, and its manual clock is moved as by ``advance(by:)``. Another clock, and
+  /// handlers that dispatch again and again without end, trap as there. The call takes no time of the system's. In
+  /// other centrals the time is the system's, and the task is suspended.
   ///
   /// - Parameters:
   ///   - type: The exact type of event.
-  ///   - duration: How long to wait at most.
+  ///   - duration: How long to wait at most. With zero or less a deterministic central runs what is due already, and
+  ///     others hardly wait.
   ///   - matches: Which of the events counts; nil for any.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The event.
-  /// - Throws: ``EventExpectationError`` if none came in time; `CancellationError` if the task is cancelled while it is
-  ///   suspended.
+  /// - Throws: ``EventExpectationError`` if none came in time, or the central's listener has ended, as by its
+  ///   `drain(until:)`; `CancellationError` if the task is cancelled while it is suspended.
   public func next<E: Eventable>(
     _ type: E.Type = E.self, within duration: Duration, where matches: (@Sendable (E) -> Bool)? = nil,
     isolation: isolated (any Actor)? = #isolation
   ) async throws -> E {
-    let probe = EventProbe(type, on: self, where: matches)
+    let probe = EventProbe<E>(listeningOn: self, where: matches)
     guard try await isReached(by: probe, within: duration), let event = probe.events.first else {
       throw EventExpectationError(
         description: """
@@ -67,12 +68,13 @@ extension EventCentral {
   /// Makes sure that no event of a type is dispatched on the central, and handled, for a time from now on. All else is as
   /// for ``next(_:within:where:isolation:)``.
   ///
-  /// - Throws: ``EventExpectationError``, which names the event, as soon as one came; `CancellationError` as there.
+  /// - Throws: ``EventExpectationError``, which names the event, as soon as one came, and if the central's listener has
+  ///   ended; `CancellationError` as there.
   public func expect<E: Eventable>(
     no type: E.Type, within duration: Duration, where matches: (@Sendable (E) -> Bool)? = nil,
     isolation: isolated (any Actor)? = #isolation
   ) async throws {
-    let probe = EventProbe(type, on: self, where: matches)
+    let probe = EventProbe<E>(listeningOn: self, where: matches)
     if try await isReached(by: probe, within: duration), let event = probe.events.first {
       throw EventExpectationError(description: "Expected no \(type) within \(duration), and there came \(event).")
     }
@@ -94,7 +96,8 @@ extension EventCentral {
   ///   - duration: How long to wait at most.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The answer that came first.
-  /// - Throws: As a `request`: `EventWaitError`, or what the answerer threw.
+  /// - Throws: As a `request`: `EventWaitError`, or what the answerer threw. On a central that was drained that is
+  ///   `nobodyAnswers` if it is deterministic, and `sourceEnded` in others.
   public func answer<Query: Eventable, Answer: Sendable>(
     to query: Query, expecting type: Answer.Type = Answer.self, within duration: Duration,
     isolation: isolated (any Actor)? = #isolation
@@ -119,6 +122,7 @@ extension EventCentral {
   private func isReached<E: Eventable>(
     by probe: EventProbe<E>, within duration: Duration, isolation: isolated (any Actor)? = #isolation
   ) async throws -> Bool {
+    guard probe.isListening else { throw EventExpectationError(description: EventProbe<E>.deaf) }
     guard isDeterministic else { return try await probe.hasEvent(within: duration) }
     return run(for: duration, until: { !probe.events.isEmpty })
   }

@@ -27,22 +27,36 @@ public final class EventProbe<E: Eventable>: Sendable {
     let (news, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
   }
 
-  /// Makes a probe, which gets what is dispatched from now on.
+  /// Makes a probe, which gets what is dispatched from now on, and not what the central keeps (`keepNewest(on:)`).
   ///
   /// - Parameters:
   ///   - type: The exact type of event.
-  ///   - central: Where they are dispatched.
+  ///   - central: Where they are dispatched. One whose listener has ended, as by its `drain(until:)`, traps.
   ///   - matches: Which of them to record; nil for all.
-  public init(
+  public convenience init(
     _ type: E.Type = E.self, on central: EventCentral = .shared, where matches: (@Sendable (E) -> Bool)? = nil
   ) {
-    handle = E.addListener(
-      nil,
-      { [record] event in
-        guard matches?(event) != false else { return }
-        record.events.withLock { $0.append(event) }
-        record.signal.yield()
-      }, executeOn: .listenerThread, on: central)
+    self.init(listeningOn: central, where: matches)
+    require(isListening, Self.deaf)
+  }
+
+  init(listeningOn central: EventCentral, where matches: (@Sendable (E) -> Bool)?) {
+    handle = central.addProbe { [record] (event: E) in
+      guard matches?(event) != false else { return }
+      record.events.withLock { $0.append(event) }
+      record.signal.yield()
+    }
+  }
+
+  /// False if the listener of the central has ended.
+  var isListening: Bool { handle.isActive }
+
+  /// Why it gets nothing then.
+  static var deaf: String {
+    """
+    What looks for a \(E.self) listens with the central's own listener, and that of this central has ended, by \
+    drain(until:) or listener.end(): make the probe, or begin to expect, before that, or on another central.
+    """
   }
 
   deinit {

@@ -128,6 +128,62 @@ struct ExpectationTests {
     #expect(world.listener.listenerCount == 1)
   }
 
+  @Test("what a central keeps for those who come later was dispatched before, and does not count", arguments: cores)
+  func sticky(core: EventCentral.Core) async throws {
+    let world = EventCentral(deterministic: 1, core: core)
+    Score.keepNewest(on: world)
+    Score(points: 1).queue(on: world)
+    let probe = EventProbe(Score.self, on: world)
+    try await world.expect(no: Score.self, within: .milliseconds(10))
+    Score(points: 2).scheduleQueue(after: .milliseconds(20), on: world)
+    #expect(try await world.next(Score.self, within: .seconds(1)) == Score(points: 2))
+    #expect(probe.events == [Score(points: 2)])
+    #expect(Score.newest(on: world) == Score(points: 2))
+  }
+
+  @Test("on a central whose listener has ended nothing can be expected, neither an event nor none", arguments: cores)
+  func ended(core: EventCentral.Core) async {
+    for world in [EventCentral(core: core), EventCentral(deterministic: 1, core: core)] {
+      let drained = EventCentral(core: core)
+      #expect(await drained.drain())
+      world.listener.end()
+      for world in [world, drained] {
+        let expectations: [@Sendable () async throws -> Void] = [
+          { try await world.expect(no: Score.self, within: .seconds(120)) },
+          { _ = try await world.next(Score.self, within: .seconds(120)) },
+        ]
+        for expectation in expectations {
+          let error = await #expect(throws: EventExpectationError.self) { try await expectation() }
+          #expect(error?.description.contains("and that of this central has ended") == true)
+        }
+      }
+    }
+  }
+
+  @Test("D12: a probe on a central whose listener has ended traps")
+  func deafProbe() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let world = EventCentral()
+      await world.drain()
+      _ = EventProbe(Score.self, on: world)
+    }
+    expectMessage(result, "and that of this central has ended")
+  }
+
+  @Test("an expectation within no time looks at what is due already", arguments: cores)
+  func noTime(core: EventCentral.Core) async throws {
+    let world = EventCentral(deterministic: 1, core: core)
+    let start = world.now
+    for duration in [Duration.zero, .seconds(-1)] {
+      Score().queue(on: world)
+      try await world.expect(no: Score.self, within: duration)
+      Hit.addListener(nil, executeOn: .listenerThread, once: true, on: world) { _ in Score(points: 7).queue(on: world) }
+      Hit().queue(on: world)
+      #expect(try await world.next(Score.self, within: duration) == Score(points: 7))
+    }
+    #expect(world.now == start)
+  }
+
   @Test("an expectation in a task that is cancelled is neither met nor missed", .timeLimit(.minutes(5)), arguments: cores)
   func cancelled(core: EventCentral.Core) async {
     let world = EventCentral(core: core)

@@ -132,6 +132,14 @@ extension EventCentral {
   /// For EventCoreTesting: whether it is deterministic.
   package var isDeterministic: Bool { serial != nil }
 
+  /// For EventCoreTesting: registers a closure that the listener thread calls for later events alone, without the
+  /// newest one that the central may keep.
+  package func addProbe<E: Eventable>(_ callback: @escaping @Sendable (E) -> Void) -> any EventListenerHandling {
+    listener.add(in: listener.contexts.listenerThread(), nil, eventTypeActions(E.self), isGreeted: false) {
+      $0.handler(HandlerCallback(callback), HandlerInterest(.all, maximumAge: 0, customFilter: nil))
+    }
+  }
+
   /// For EventCoreTesting: runs a deterministic central for a time on its manual clock, which is moved from one deadline
   /// to the next whenever nothing is left to run. Returns early, and true, once a condition holds; it is asked before
   /// each event. `most`: how many events at one instant count as a chain without end, which traps.

@@ -216,12 +216,12 @@ open class EventListener: EventListenable, @unchecked Sendable {
 extension EventListener {
   /// Registers the one handler of a context that the caller has made, and owns from here on.
   final func add(
-    in context: ExecutionContext, _ requester: AnyObject?, _ type: EventTypeActions,
+    in context: ExecutionContext, _ requester: AnyObject?, _ type: EventTypeActions, isGreeted: Bool = true,
     _ make: (ListenerRegistration) -> EventHandler
   ) -> ListenerRegistration {
     list.sweep(limit: ListenerList.perRegistration)
     let registration = ListenerRegistration(requester, isOnce: false, context, list)
-    registration.register(make(registration), type)
+    registration.register(make(registration), type, isGreeted: isGreeted)
     return registration
   }
 }

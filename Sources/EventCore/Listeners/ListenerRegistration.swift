@@ -40,10 +40,12 @@ final class ListenerRegistration: EventListenerHandling, @unchecked Sendable {
 
   // MARK: Registering
 
-  /// Hands the handler to the context's consumer. Once, before others know the registration.
-  func register(_ handler: EventHandler, _ type: EventTypeActions) {
+  /// Hands the handler to the context's consumer. Once, before others know the registration. `isGreeted`: it gets the
+  /// newest event first if the central keeps it.
+  func register(_ handler: EventHandler, _ type: EventTypeActions, isGreeted: Bool = true) {
     state = handler.state
-    guard let receiver = context.consumer.registry.add(handler, type) else {
+    let registry: HandlerRegistry = context.consumer.registry
+    guard let receiver = isGreeted ? registry.add(handler, type) : registry.subscribe(handler, type) else {
       // The context has ended, and with it the listener.
       context.leave()
       return
