@@ -13,7 +13,8 @@ import Dispatch
 ///
 /// ``EventCentral/trace(_:)`` makes one.
 public struct EventTrace: Sendable, Equatable, CustomStringConvertible {
-  /// One event that a receiver took, whether or not its interests skipped it then.
+  /// One event that a receiver took, whether or not its interests skipped it then. A job of an actor, and an event that
+  /// is handed over to an event thread, are entries of their own, of the type `EventCore.ConsumerJob`.
   public struct Entry: Sendable, Equatable, CustomStringConvertible {
     /// The place in the trace, from 0.
     public let sequence: Int

@@ -142,6 +142,9 @@ public struct EventHistogram: Sendable, Equatable, Codable, CustomStringConverti
   }
 
   private mutating func add(_ more: UInt64, at index: Int) {
+    // What was read from elsewhere may count any number: as many as there is room for.
+    let more = Swift.min(more, .max - count)
+    guard more > 0 else { return }
     count += more
     // A binary search: the buckets are sorted by index.
     var (low, high) = (0, buckets.count)

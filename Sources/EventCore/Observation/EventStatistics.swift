@@ -65,7 +65,8 @@ public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvert
   /// - Parameter type: The type of the events.
   public func dispatched<E: Eventable>(_ type: E.Type) -> UInt64 {
     let name = eventTypeName(eventKey(type))
-    return dispatches.reduce(0) { $1.type == name ? $0 + $1.count : $0 }
+    // What was read from elsewhere may count any number.
+    return dispatches.reduce(0) { $1.type == name ? $0 &+ $1.count : $0 }
   }
 
   /// A table with a line for each type at each receiver.

@@ -92,6 +92,19 @@ struct EventHistogramTests {
     }
   }
 
+  @Test("a sum that no histogram could count stops at the most, and is read again")
+  func most() throws {
+    let count = UInt64.max - 1
+    let text = #"{"smallest":3,"largest":4,"sum":7,"buckets":[{"index":3,"count":\#(count)}],"count":\#(count)}"#
+    let huge = try JSONDecoder().decode(EventHistogram.self, from: Data(text.utf8))
+    var other = EventHistogram()
+    for _ in 0..<3 { other.record(.nanoseconds(4)) }
+    for sum in [huge + huge, huge + other, other + huge] {
+      #expect(sum.count == .max)
+      #expect(try JSONDecoder().decode(EventHistogram.self, from: JSONEncoder().encode(sum)) == sum)
+    }
+  }
+
   @Test("bounds and sums that no histogram has are refused", arguments: [
     #""smallest":900,"largest":1,"sum":7"#, #""smallest":3,"largest":3,"sum":-1e300"#,
   ])
