@@ -44,7 +44,7 @@ extension EventCentral {
   /// - Parameters:
   ///   - type: The exact type of event.
   ///   - duration: How long to wait at most. With zero or less a deterministic central runs what is due already, and
-  ///     others hardly wait.
+  ///     in others the call looks once and returns.
   ///   - matches: Which of the events counts; nil for any.
   ///   - isolation: Leave it out. The call stays on the caller's actor.
   /// - Returns: The event.
@@ -123,8 +123,12 @@ extension EventCentral {
     by probe: EventProbe<E>, within duration: Duration, isolation: isolated (any Actor)? = #isolation
   ) async throws -> Bool {
     guard probe.isListening else { throw EventExpectationError(description: EventProbe<E>.deaf) }
-    guard isDeterministic else { return try await probe.hasEvent(within: duration) }
-    return run(for: duration, until: { !probe.events.isEmpty })
+    let isReached =
+      isDeterministic
+      ? run(for: duration, until: { !probe.events.isEmpty }) : try await probe.hasEvent(within: duration)
+    // It may have ended meanwhile.
+    guard isReached || probe.isListening else { throw EventExpectationError(description: EventProbe<E>.deaf) }
+    return isReached
   }
 }
 

@@ -54,8 +54,8 @@ public final class EventProbe<E: Eventable>: Sendable {
   /// Why it gets nothing then.
   static var deaf: String {
     """
-    What looks for a \(E.self) listens with the central's own listener, and that of this central has ended, by \
-    drain(until:) or listener.end(): make the probe, or begin to expect, before that, or on another central.
+    An EventProbe, next and expect(no:) hear a \(E.self) by the central's own listener, and that of this central has \
+    ended, by drain(until:) or listener.end(): look before that end, or on another central.
     """
   }
 

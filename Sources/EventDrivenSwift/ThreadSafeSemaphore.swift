@@ -53,7 +53,8 @@ public struct ThreadSafeSemaphore<Value> {
   /// Runs a closure that may read and change the value in one step.
   ///
   /// - Parameter body: Gets the value. It must not use the property itself: that would wait for the lock that
-  ///   this call holds, and traps. So it must end no object whose `deinit` uses the property: return the old value.
+  ///   this call holds, and traps. Nor must it release the last reference to an object whose `deinit` uses the property: return the old
+  ///   value instead.
   /// - Returns: The result of the closure.
   @inlinable
   @discardableResult
@@ -148,7 +149,7 @@ final class SemaphoreStorage<Value>: Sendable {
       """
       The closure of withLock or withTryLock has the value of a @ThreadSafeSemaphore property to \
       itself, and the property was used inside it, where it would wait for itself: use the \
-      closure's parameter. If the deinit of an object used it that the closure has replaced, return that object.
+      closure's parameter. If the closure replaced an object whose deinit used the property, return that object from the closure.
       """)
   }
 }

@@ -128,8 +128,12 @@ struct ExpectationTests {
     #expect(world.listener.listenerCount == 1)
   }
 
-  @Test("what a central keeps for those who come later was dispatched before, and does not count", arguments: cores)
+  @Test("the event that a central keeps is none that a probe or an expectation gets", arguments: cores)
   func sticky(core: EventCentral.Core) async throws {
+    let live = EventCentral(core: core)
+    Score.keepNewest(on: live)
+    Score(points: 1).queue(on: live)
+    try await live.expect(no: Score.self, within: .milliseconds(1))
     let world = EventCentral(deterministic: 1, core: core)
     Score.keepNewest(on: world)
     Score(points: 1).queue(on: world)
@@ -141,13 +145,16 @@ struct ExpectationTests {
     #expect(Score.newest(on: world) == Score(points: 2))
   }
 
-  @Test("on a central whose listener has ended nothing can be expected, neither an event nor none", arguments: cores)
+  @Test("next and expect(no:) throw on a central whose listener has ended", arguments: cores)
   func ended(core: EventCentral.Core) async {
-    for world in [EventCentral(core: core), EventCentral(deterministic: 1, core: core)] {
-      let drained = EventCentral(core: core)
+    let make: [@Sendable () -> EventCentral] = [
+      { EventCentral(core: core) }, { EventCentral(deterministic: 1, core: core) },
+    ]
+    for make in make {
+      let (ended, drained) = (make(), make())
       #expect(await drained.drain())
-      world.listener.end()
-      for world in [world, drained] {
+      ended.listener.end()
+      for world in [ended, drained] {
         let expectations: [@Sendable () async throws -> Void] = [
           { try await world.expect(no: Score.self, within: .seconds(120)) },
           { _ = try await world.next(Score.self, within: .seconds(120)) },
@@ -158,6 +165,18 @@ struct ExpectationTests {
         }
       }
     }
+  }
+
+  @Test("expect(no:) throws if the listener of the central ends before its time is over", arguments: cores)
+  func endedMeanwhile(core: EventCentral.Core) async {
+    let world = EventCentral(deterministic: 1, core: core)
+    let thread = EventThread(on: world)
+    thread.addEventCallback { [unowned world] (_: Hit) in world.listener.end() }
+    Hit(points: 1).queue(on: world)
+    let error = await #expect(throws: EventExpectationError.self) {
+      try await world.expect(no: Score.self, within: .milliseconds(10))
+    }
+    #expect(error?.description.contains("and that of this central has ended") == true)
   }
 
   @Test("D12: a probe on a central whose listener has ended traps")

@@ -2,8 +2,8 @@
 // Copyright the EventCore authors
 
 /// Which events wait for a sequence while its task does something else. Those that do not are lost, and counted
-/// (``EventSequence/lag``). The bounds do not count what an interest keeps apart: with `.latestOnly` one event waits at
-/// most, and with `.latestPerKey` one of each key, however many keys there are.
+/// (``EventSequence/lag``). The bounds do not count events of an interest that replaces them: with `.latestOnly` at most
+/// one waits, with `.latestPerKey` one for each key, however many keys there are.
 public enum EventBuffering: Sendable, Equatable {
   /// All of them, or as many as a bounded ``EventListener`` as the source allows. Memory grows while the task falls
   /// behind.

@@ -16,8 +16,8 @@ extension Eventable {
   ///     (``EventListenable``).
   ///   - buffering: Which events wait while the task does something else.
   ///   - interest: Which events the sequence wants; the others are skipped and counted
-  ///     (``EventSequence/skippedCount``). `.latestOnly` and `.latestPerKey` take the place of a bound by the
-  ///     buffering; `.latestPerKey` not together with the buffering `.latest`.
+  ///     (``EventSequence/skippedCount``). With `.latestOnly` or `.latestPerKey` the bound of the buffering
+  ///     does not count. `.latestPerKey` together with the buffering `.latest` traps.
   ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old when it would be
   ///     taken.
   ///   - customFilter: With `.custom`: returns true for an event that the sequence wants. It runs in the task that

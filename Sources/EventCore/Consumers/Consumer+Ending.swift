@@ -47,11 +47,18 @@ extension Consumer {
   /// Closes it, and ends it on the calling thread if it is idle then, as one that has handled what waits: calls that its
   /// task has taken and not begun are made. Any thread.
   ///
-  /// - Returns: Whether it was idle. If not, whatever drives it ends it.
+  /// - Returns: Whether it was idle. If not, whatever drives it ends it, or who has borrowed it.
   func closeAndEndIfIdle() -> Bool {
     // Closed before the look: what was accepted until then is found, and handled.
     close(whenEmpty: true)
-    guard isIdle else { return false }
+    return endIfDrained()
+  }
+
+  /// Ends it on the calling thread if it was closed to handle what waits, and has. Any thread: one that closes it and then
+  /// looks, or one that gives it back and then looks. The mutex of the registry and the state of the pump order the two.
+  @discardableResult
+  func endIfDrained() -> Bool {
+    guard isDraining, isIdle else { return false }
     mailbox.close()
     pump?.end()
     return true

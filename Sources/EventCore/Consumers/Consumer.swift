@@ -152,7 +152,7 @@ final class Consumer: @unchecked Sendable {
       asCurrent {
         mailbox.run(self)
         endGuests()
-        // A worker's run also ends when the shared mailbox closes, and then this consumer is still open.
+        // A worker's run also ends when the shared mailbox closes, and then this consumer may still be open.
         close(whenEmpty: false)
         finish()
       }
@@ -196,7 +196,7 @@ final class Consumer: @unchecked Sendable {
 
   /// After the mailbox has ended.
   private func finish() {
-    // A worker that a loop drives ends with its shared mailbox, too, and is still subscribed then. In the manner of the
+    // A worker that a loop drives ends with its shared mailbox, too, and may still be subscribed then. In the manner of the
     // close before this, if there was one: calls of a task may be about to begin, which a drain waits for.
     registry.close(whenEmpty: true)
     letGoOfAll()

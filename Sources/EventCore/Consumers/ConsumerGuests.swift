@@ -128,7 +128,7 @@ extension Consumer {
   /// Ends the guests: after what waits for them, unless this consumer was cancelled. This consumer's thread, which
   /// takes no more.
   func endGuests() {
-    // Open still if it is a worker whose shared mailbox has ended. A cancelled one stays so.
+    // It may be open still if it is a worker whose shared mailbox has ended. A cancelled one stays so.
     registry.close(whenEmpty: true)
     // Made also if there are none, for those that come later.
     let guests = guests.value(or: ConsumerGuests.init)

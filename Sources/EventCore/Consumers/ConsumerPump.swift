@@ -3,9 +3,8 @@
 
 import Synchronization
 
-/// Drives a consumer that has no thread: each wake-up of the consumer's mailbox schedules one job of a
-/// `PumpDriver`, and the job delivers a bounded batch. One thread at a time drives the consumer, whichever
-/// threads the jobs run on.
+/// Drives a consumer that has no thread: each wake-up of the consumer's mailbox schedules one job of a `PumpDriver`, and
+/// the job delivers a bounded batch. One thread at a time drives the consumer, whichever threads the jobs run on.
 ///
 /// The mailbox retains the pump, since a posting thread may still call `wake` when the consumer is gone.
 final class ConsumerPump: @unchecked Sendable {
@@ -100,11 +99,10 @@ final class ConsumerPump: @unchecked Sendable {
     { [consumer] in withExtendedLifetime(consumer) { _ = self.perform() } }
   }
 
-  /// Delivers for a loop that calls this whenever it likes, with a wake-up or without; a limit of 0 delivers
-  /// nothing. Nil if a thread drives the consumer already. The driver does not lend the consumer.
-  ///
-  /// Without a wake-up the mailbox may be armed. That makes no difference, since the state alone says who
-  /// drives: a wake-up that comes meanwhile, or for something that this call delivers, makes one more job.
+  /// Delivers for a loop that calls this whenever it likes, with a wake-up or without; a limit of 0 delivers nothing. Nil
+  /// if a thread drives the consumer already. The driver does not lend the consumer. Without a wake-up the mailbox may be
+  /// armed. That makes no difference, since the state alone says who drives: a wake-up that comes meanwhile, or for
+  /// something that this call delivers, makes one more job.
   func run(
     _ consumer: Consumer, limit: Int, until deadline: UInt64, timers: Scheduler? = nil
   ) -> PumpResult? {
@@ -145,10 +143,11 @@ final class ConsumerPump: @unchecked Sendable {
     return Int(consumer.handled &- before)
   }
 
-  /// How many events wait for the consumer.
   var waiting: Int { consumer?.mailbox.waiting ?? 0 }
-  /// False once the consumer was closed.
-  var isConsumerOpen: Bool { consumer?.isOpen ?? false }
+  /// Whether its consumer takes from this shared mailbox, which it does to the end if that was closed.
+  func takes(from shared: SharedMailbox) -> Bool {
+    (shared.isClosed ? consumer?.delivers : consumer?.isOpen) ?? false
+  }
 
   /// The thread that drives is about to deliver whatever waits: a wake-up so far needs no job of its own.
   func willDeliver() {
@@ -234,8 +233,7 @@ final class ConsumerPump: @unchecked Sendable {
 
   // MARK: From any thread
 
-  /// Runs `body` with the exclusion of a driving thread. False if another thread drives the consumer, or none
-  /// but its loop may do so; an interrupt of the mailbox reaches that thread.
+  /// Runs `body` as the driving thread. False if another one drives, or the loop alone may: an interrupt reaches it.
   func borrow(_ body: () -> Void) -> Bool {
     while driver.lends {
       let found = state.load(ordering: .relaxed)
@@ -244,13 +242,15 @@ final class ConsumerPump: @unchecked Sendable {
       guard exchange(found, meanwhile) else { continue }
       body()
       handBack(meanwhile, as: found)
+      // Who drained it meanwhile found it in use, and left its end to what drives it, which may never come.
+      consumer?.endIfDrained()
       return true
     }
     return false
   }
 
-  /// Ends the consumer on the calling thread, or leaves that to the thread that drives it. Mostly no job is
-  /// scheduled for it, since the queue may never be served. After the mailbox was closed.
+  /// Ends the consumer on the calling thread, or leaves that to the thread that drives it. Mostly no job is scheduled for
+  /// it, since the queue may never be served. After the mailbox was closed.
   func end() {
     // Both sides write, then read: this one `isClosing`, then `state`; a driving thread the reverse.
     isClosing.store(true, ordering: .sequentiallyConsistent)

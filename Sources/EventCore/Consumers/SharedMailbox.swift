@@ -130,7 +130,8 @@ final class SharedMailbox: @unchecked Sendable {
     }
   }
 
-  /// Called when a receiver has no handler any more, or its worker ends. Under its registry's lock.
+  /// Called when a receiver has no handler any more, or its worker ends, or takes nothing more. Under its
+  /// registry's lock.
   func leave(_ receiver: Receiver) {
     state.withLock { state in
       guard let entry = state.entries[receiver.route],
@@ -168,6 +169,9 @@ final class SharedMailbox: @unchecked Sendable {
   }
 
   // MARK: For the owner, from any thread
+
+  /// Whether it takes nothing more.
+  var isClosed: Bool { state.withLock { $0.isClosed } }
 
   /// Unsubscribes the mailbox and ends it with all its workers (D10). `whenEmpty`: what waits is handled
   /// first; otherwise it is freed and counted.

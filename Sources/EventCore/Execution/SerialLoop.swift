@@ -157,8 +157,8 @@ final class SerialLoop: Sendable {
       found == thread
         ? """
         A deterministic central handles one event after another, and what runs it (run(limit:), advance(by:), next, \
-        answer(to:), drain(until:), join()) was called inside one of its handlers, or a job of an actor that runs on \
-        one of its threads, where nothing else can run: call it elsewhere, or call cancel() to end a thread.
+        expect(no:), answer(to:), drain(until:), join()) was called inside one of its handlers, or inside a job of an \
+        actor that runs on one of its threads, where nothing else can run: call it elsewhere, or call cancel() to end a thread.
         """
         : """
         A deterministic central is run by one thread at a time, and another thread is running this one: give each \
@@ -197,7 +197,7 @@ final class SerialLoop: Sendable {
       guard let mailbox = worker.shared else { return false }
       let hasShared = shared[ObjectIdentifier(mailbox)] ?? (mailbox.core.depths().contains { $0 > 0 })
       shared[ObjectIdentifier(mailbox)] = hasShared
-      return hasShared && worker.pump.isConsumerOpen || worker.hasEvent
+      return hasShared && worker.pump.takes(from: mailbox) || worker.hasEvent
     }
     return state.withLock { state in
       guard !busy.isEmpty else {

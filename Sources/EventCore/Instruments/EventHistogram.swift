@@ -84,7 +84,7 @@ public struct EventHistogram: Sendable, Equatable, Codable, CustomStringConverti
     for bucket in buckets { body(Swift.min(HistogramLayout.end(of: bucket.index), largest), bucket.count) }
   }
 
-  /// Both together: each duration counts as often as in the two.
+  /// Both together: each duration counts as often as in the two; at most `UInt64.max` durations in all.
   public static func + (lhs: Self, rhs: Self) -> Self {
     var sum = lhs
     for bucket in rhs.buckets { sum.add(bucket.count, at: bucket.index) }
@@ -162,7 +162,7 @@ public struct EventHistogram: Sendable, Equatable, Codable, CustomStringConverti
   private mutating func note(_ smallest: UInt64, _ largest: UInt64, _ sum: Double) {
     self.smallest = Swift.min(self.smallest, smallest)
     self.largest = Swift.max(self.largest, largest)
-    self.sum += sum
+    self.sum = Swift.min(self.sum + sum, .greatestFiniteMagnitude)
   }
 }
 

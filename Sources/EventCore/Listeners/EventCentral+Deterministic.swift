@@ -28,7 +28,8 @@ extension EventCentral {
   /// - An ``EventPump`` is run by its own loop, on the same thread, before or after the run.
   /// - `drain(until:)` and `join()` run the central until their thread or pool has ended; in a task they do so on the actor
   ///   of their caller, such as the MainActor, also if the task is cancelled. Inside a handler that a run
-  ///   calls, and in a job of an actor that runs on one of its threads, nothing else can run, and they trap.
+  ///   calls, and in a job of an actor that runs on one of the central's threads, nothing else can run: they trap unless it
+  ///   has ended already.
   /// - Scheduled events: inside the run, and inside those of pumps, as by ``Timers/pumps``.
   /// - A mailbox that is full refuses at once where its policy is `.block(upTo:)`, since nothing runs during a wait.
   ///
@@ -100,14 +101,14 @@ extension EventCentral {
     return runUntil(end, until: deadline)
   }
 
-  /// The same for a task, without blocking its thread. False also if the task is cancelled, but not in a deterministic
-  /// central, which runs here.
+  /// The same for a task, without blocking its thread. False also if the task is cancelled; in a deterministic central,
+  /// which runs here, that makes no difference.
   nonisolated(nonsending) func waited(for end: Latch, until deadline: UInt64?) async -> Bool {
     guard serial != nil else { return await end.opened(until: deadline, by: basis.clock) }
     return runUntil(end, until: deadline)
   }
 
-  /// The same for a task that waits also when it is cancelled, and for ever.
+  /// The same without a deadline, also in a task that is cancelled.
   nonisolated(nonsending) func joined(_ end: Latch) async {
     guard serial != nil else { return await end.opened() }
     _ = runUntil(end, until: nil)

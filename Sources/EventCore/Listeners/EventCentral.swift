@@ -134,11 +134,11 @@ public final class EventCentral: EventListenable, Sendable {
   /// From the beginning no schedule is dispatched at its time; the events are freed soon after the drain. Limits of
   /// requests and of other waits go on until its end, so that an answer that is made meanwhile reaches its requester.
   ///
-  /// - Parameter deadline: When to give up, on the central's clock. A task that is cancelled gives up at once, in a
-  ///   deterministic central when nothing is left to run.
+  /// - Parameter deadline: When to give up, on the central's clock. A task that is cancelled gives up at once; in a
+  ///   deterministic central it first runs what is left.
   /// - Returns: True if its listeners have handled everything in time.
   ///
-  /// **Threads**: any task or actor.
+  /// **Threads**: any task or actor; in a deterministic central none that runs on one of its threads.
   @discardableResult
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     scheduler.closeForSchedules()

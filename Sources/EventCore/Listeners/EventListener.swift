@@ -105,7 +105,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// How many events its listeners have handled and skipped, on its listener thread, on queues, on actors and in tasks.
   /// On an event thread or a pump, those that are registered `on:` it or `on:` its central share its mailbox, and are
   /// counted there (``EventThread/statistics``). All others, such as those of an `EventListener` that you make, and those
-  /// `on:` a thread of a pool, have a mailbox of their own there, and are counted here; the thread counts the hand-overs.
+  /// `on:` a thread of a pool, have a mailbox of their own there, and are counted here; for the thread each hand-over is an event.
   ///
   /// An event counts once for each place, however many listeners it has there. What waits when a place ends
   /// is counted in ``EventThreadStatistics/cancelled``: a place ends with its last listener, the listener
@@ -170,14 +170,14 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// before.
   ///
   /// - Parameter deadline: When to give up, on the central's clock: what still waits then is freed and counted, as by
-  ///   ``end()``. A task that is cancelled gives up at once, in a deterministic central when nothing is left to run.
+  ///   ``end()``. A task that is cancelled gives up at once; in a deterministic central it first runs what is left.
   /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more; false
   ///   also if ``end()`` or another drain came while events waited. What a listener or a sequence that ends meanwhile has
   ///   left does not count: whoever ended it does not want it. A loop over a sequence that does not go on, and what waits
   ///   for a queue that nobody serves, keep a drain waiting.
   ///
-  /// **Threads**: any task or actor. A listener that awaits the drain of its own place delays it until the deadline, also
-  /// after it has removed itself.
+  /// **Threads**: any task or actor; in a deterministic central none that runs on one of its threads. A listener that
+  /// awaits the drain of its own place delays it until the deadline, also after it has removed itself.
   @discardableResult
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let isDrained = await contexts.opened(contexts.closeWhenEmpty(), until: deadline.limit)

@@ -207,8 +207,8 @@ public final class EventPool<Thread: EventThread>: EventListenable, Sendable {
   /// events that wait: as the form that blocks, but without blocking the thread of the task, and also for these
   /// listeners, as ``EventListener/drain(until:)`` says.
   ///
-  /// - Parameter deadline: When to give up. A task that is cancelled gives up at once, in a deterministic central
-  ///   when nothing is left to run.
+  /// - Parameter deadline: When to give up. A task that is cancelled gives up at once; in a deterministic central
+  ///   it first runs what is left.
   /// - Returns: As the form that blocks. What a listener or a sequence that ends meanwhile has left does not count.
   ///
   /// **Threads**: any task or actor; in a deterministic central none that runs on one of its threads. A

@@ -227,8 +227,8 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// as the form that blocks, but without blocking the thread of the task, and also in other places, as
   /// ``EventListener/drain(until:)`` says.
   ///
-  /// - Parameter deadline: When to give up. A task that is cancelled gives up at once, in a deterministic central
-  ///   when nothing is left to run.
+  /// - Parameter deadline: When to give up. A task that is cancelled gives up at once; in a deterministic central
+  ///   it first runs what is left.
   /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more. What
   ///   a listener or a sequence that ends meanwhile has left does not count.
   ///

@@ -30,7 +30,7 @@ struct DeterminismTrapTests {
     func drain() async { await thread.drain() }
   }
 
-  @Test("D12: a run, a drain and a join inside a handler, or on an actor of one of the threads")
+  @Test("D12: a run, a drain and a join trap inside a handler, and a drain in a job of an actor on one of the threads")
   func nested() async {
     let running = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let world = EventCentral(deterministic: 1)
@@ -39,7 +39,7 @@ struct DeterminismTrapTests {
       Number().queue(on: world)
       world.run()
     }
-    expectMessage(running, "was called inside one of its handlers, or a job")
+    expectMessage(running, "was called inside one of its handlers, or inside a job")
     let draining = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let world = EventCentral(deterministic: 1)
       let (thread, other) = (EventThread(on: world), EventThread(on: world))
@@ -47,14 +47,14 @@ struct DeterminismTrapTests {
       Number().queue(on: world)
       world.run()
     }
-    expectMessage(draining, "was called inside one of its handlers, or a job")
+    expectMessage(draining, "was called inside one of its handlers, or inside a job")
     let onItsActor = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let world = EventCentral(deterministic: 1)
       let resident = Resident(on: EventThread(on: world))
       Task { await resident.drain() }
       #expect(await yieldUntil { world.run() > 0 })
     }
-    expectMessage(onItsActor, "or a job of an actor that runs on one of its threads, where")
+    expectMessage(onItsActor, "or inside a job of an actor that runs on one of its threads, where")
     let joining = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let world = EventCentral(deterministic: 1)
       await offThePool { EventThread(on: world).join() }

@@ -20,10 +20,7 @@ struct PoolDrainTests {
       thread.addEventCallback { [unowned thread] (_: Next) in
         if count.add() < limit { thread.queueEvent(Next()) }
       }
-      thread.addEventCallback { (job: Job) in
-        job.entered?.open()
-        job.leave?.pass()
-      }
+      thread.addEventCallback { (_: Job) in }
       return thread
     }
   }
@@ -40,18 +37,14 @@ struct PoolDrainTests {
     await offThePool {
       let (central, count, limit) = (EventCentral(core: kind.0), Counter(), 1_000_000)
       let pool = makePool(kind.1, on: central, limit: limit, count)
-      let (entered, leave, drained) = (Gate(), Gate(), Gate())
-      Job(entered: entered, leave: leave).queue(on: central)
-      entered.pass()
-      // Behind the job, for the same thread if the pool has no queue of its own.
+      let (held, drained, results) = (pool.holdAll(), Gate(), Log<Bool>())
       pool.withThreads { for thread in $0 { thread.queueEvent(Next()) } }
-      let results = Log<Bool>()
       runThread {
         results.append(pool.drain())
         drained.open()
       }
       waitUntil { Job().queue(on: central) == 0 }
-      leave.open()
+      for thread in held { thread.letGo() }
       drained.pass()
       #expect(results.entries == [true])
       #expect(count.value < limit)
@@ -67,6 +60,64 @@ struct PoolDrainTests {
     pool.withThreads { for thread in $0 { thread.queueEvent(Next()) } }
     #expect(await pool.drain(until: world.now + .seconds(1)))
     #expect(count.value == 2)
+  }
+
+  /// Sends itself an event until a number of others are handled.
+  private final class Impatient: EventThread, @unchecked Sendable {
+    // Constant.
+    let (turns, handled): (Counter, Counter)
+
+    init(on world: EventCentral, _ turns: Counter, until handled: Counter) {
+      (self.turns, self.handled) = (turns, handled)
+      super.init(on: world)
+    }
+
+    @available(*, unavailable) required init() { fatalError("Not used.") }
+
+    override func registerEventListeners() {
+      addEventCallback { [unowned self] (_: Next) in
+        if handled.value < 8, turns.add() < 100_000 { queueEvent(Next()) }
+      }
+    }
+  }
+
+  @Test("on a deterministic central a draining pool has its turns beside others that have events", arguments: balances)
+  func beside(_ kind: (EventCentral.Core, Balance)) async {
+    for seed in 1...5 as ClosedRange<UInt64> {
+      let world = EventCentral(deterministic: seed, core: kind.0)
+      let (turns, handled) = (Counter(), Counter())
+      let pool = EventPool(capacity: 2, balancer: kind.1.make(), on: world) { _ in
+        let thread = EventThread()
+        thread.addEventCallback { (_: Job) in _ = handled.add() }
+        return thread
+      }
+      let impatient = Impatient(on: world, turns, until: handled)
+      for number in 0..<8 { Job(number: number, key: number).queue(on: world) }
+      impatient.queueEvent(Next())
+      #expect(await pool.drain())
+      #expect(handled.value == 8 && turns.value < 1_000)
+    }
+  }
+
+  @Test("a drain ends a queue that is never served, and of which another thread frees handlers meanwhile", arguments: cores)
+  func lentPlace(core: EventCentral.Core) async {
+    let queue = DispatchQueue(label: "not served")
+    queue.suspend()
+    for _ in 0..<shortened(100) {
+      let central = EventCentral(core: core)
+      let handles = (0..<100).map { _ in
+        Next.addListener(nil, executeOn: .dispatchQueue(queue), on: central) { _ in }
+      }
+      let done = Gate()
+      runThread {
+        for handle in handles.dropFirst() { handle.remove() }
+        done.open()
+      }
+      // The time is for a failure alone.
+      #expect(await central.drain(until: .now() + .seconds(60)))
+      await offThePool { done.pass() }
+    }
+    queue.resume()
   }
 
   @Test("an idle queue or task that a drain ends has handled what it accepted", arguments: cores)

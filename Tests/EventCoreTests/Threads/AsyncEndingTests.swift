@@ -69,7 +69,7 @@ struct AsyncEndingTests {
     #expect(log.entries.sorted() == Array(0..<100))
   }
 
-  @Test("join() waits for the end also in a task that is cancelled", arguments: cores)
+  @Test("D10: join() waits for the end also in a task that is cancelled", arguments: cores)
   func joining(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
     for isPool in [false, true] {
