@@ -53,8 +53,8 @@ public struct ThreadSafeSemaphore<Value> {
   /// Runs a closure that may read and change the value in one step.
   ///
   /// - Parameter body: Gets the value. It must not use the property itself: that would wait for the lock that
-  ///   this call holds, and traps. Nor must it release the last reference to an object whose `deinit` uses the property: return the old
-  ///   value instead.
+  ///   this call holds, and traps. Nor must it release the last reference to an object whose `deinit` uses the
+  ///   property: return the old value instead.
   /// - Returns: The result of the closure.
   @inlinable
   @discardableResult
@@ -149,7 +149,8 @@ final class SemaphoreStorage<Value>: Sendable {
       """
       The closure of withLock or withTryLock has the value of a @ThreadSafeSemaphore property to \
       itself, and the property was used inside it, where it would wait for itself: use the \
-      closure's parameter. If the closure replaced an object whose deinit used the property, return that object from the closure.
+      closure's parameter. If the closure replaced an object whose deinit used the property, return that object from \
+      the closure.
       """)
   }
 }

@@ -39,7 +39,9 @@ struct WrappedListenersTests {
     }
   }
 
-  @Test("D6: handlers are removed, those of base classes too, when an object that the thread refers to is gone", arguments: cores)
+  @Test(
+    "D6: handlers are removed, those of base classes too, when an object that the thread refers to is gone",
+    arguments: cores)
   func unownedIsGone(core: EventCentral.Core) {
     let worker = Fast(Engine(), on: EventCentral(core: core))
     worker.queueEvent(Go(number: 1))

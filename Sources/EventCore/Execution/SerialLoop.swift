@@ -158,7 +158,8 @@ final class SerialLoop: Sendable {
         ? """
         A deterministic central handles one event after another, and what runs it (run(limit:), advance(by:), next, \
         expect(no:), answer(to:), drain(until:), join()) was called inside one of its handlers, or inside a job of an \
-        actor that runs on one of its threads, where nothing else can run: call it elsewhere, or call cancel() to end a thread.
+        actor that runs on one of its threads, where nothing else can run: call it elsewhere, or call cancel() to \
+        end a thread.
         """
         : """
         A deterministic central is run by one thread at a time, and another thread is running this one: give each \

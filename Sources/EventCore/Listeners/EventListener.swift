@@ -105,7 +105,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// How many events its listeners have handled and skipped, on its listener thread, on queues, on actors and in tasks.
   /// On an event thread or a pump, those that are registered `on:` it or `on:` its central share its mailbox, and are
   /// counted there (``EventThread/statistics``). All others, such as those of an `EventListener` that you make, and those
-  /// `on:` a thread of a pool, have a mailbox of their own there, and are counted here; for the thread each hand-over is an event.
+  /// `on:` a thread of a pool, have a mailbox of their own there, and are counted here; the thread counts a job for each.
   ///
   /// An event counts once for each place, however many listeners it has there. What waits when a place ends
   /// is counted in ``EventThreadStatistics/cancelled``: a place ends with its last listener, the listener

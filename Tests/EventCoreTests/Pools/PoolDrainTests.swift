@@ -99,7 +99,8 @@ struct PoolDrainTests {
     }
   }
 
-  @Test("a drain ends a queue that is never served, and of which another thread frees handlers meanwhile", arguments: cores)
+  @Test(
+    "a drain ends a queue that is never served, and of which another thread frees handlers meanwhile", arguments: cores)
   func lentPlace(core: EventCentral.Core) async {
     let queue = DispatchQueue(label: "not served")
     queue.suspend()
