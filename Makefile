@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # Copyright the EventCore authors
 #
-# make demo    the main job: the demo on this machine's own counters (installs what is missing)
+# make demo    what `make` alone does: a game loop fed by this machine's own counters (installs what is missing)
 # make play    a game in the terminal, on one pump (installs what is missing)
 # make chat    a chat server for browsers on this machine; says the address to open (installs what is missing)
 # make demo-network   a weather network in three processes, over a server of NATS that it starts (installs what is missing)
 # make test    all tests (installs what is missing), one after the other: they make threads of their own
 # make bench   all figures, about twelve minutes; make bench-quick: those of 24 bytes, two minutes
-# make models, make explore   the proofs; make check   what CI runs
+# make models, make explore   check the lock-free protocols: models, and the C code itself; make check   what CI runs
 # make install, make amalgamation   the core for C and C++: c.mk
 
 SHELL := /bin/bash

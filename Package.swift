@@ -55,7 +55,7 @@ let package = Package(
     .library(name: "EventCoreTracing", targets: ["EventCoreTracing"]),
     .library(name: "EventCoreLogging", targets: ["EventCoreLogging"]),
     .library(name: "EventCoreMetrics", targets: ["EventCoreMetrics"]),
-    // For programs that come from another system: EventCore by that system's words.
+    // For programs that come from another library: EventCore, and the names of that library.
     .library(name: "EventDrivenSwift", targets: ["EventDrivenSwift"]),
     .library(name: "EventsTree", targets: ["EventsTree"]),
     .library(name: "Coordinate", targets: ["Coordinate"]),

@@ -3,7 +3,7 @@
 # Copyright the EventCore authors
 #
 # Builds the documentation of the Swift modules with DocC, warnings as errors: dead links, ambiguous names,
-# parameters without a word. Needs the toolchain's docc; says so where there is none.
+# parameters that are not described. Needs the toolchain's docc; says so where there is none.
 set -euo pipefail
 CDPATH='' cd "$(dirname "$0")/.."
 

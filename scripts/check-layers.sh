@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Copyright the EventCore authors
 #
-# The walls of the house, by looking: what may not be named where.
+# Checks by text search which names certain files may not contain, that every C source includes platform/config.h first,
+# and that a file of more than 300 lines says at its head why.
 set -euo pipefail
 CDPATH='' cd "$(dirname "$0")/.."
 status=0

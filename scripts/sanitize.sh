@@ -5,7 +5,7 @@
 # The tests in their short form: `core` is the C suite under ThreadSanitizer, under AddressSanitizer, and, in full and with
 # the layout that the latter does not have, under UndefinedBehaviorSanitizer; `thread` and `address` (with leaks) are all
 # others.
-# Each has a build folder of its own. Nothing is suppressed but three leaks and a race that are not ours and are named
+# Each has a build folder of its own. Nothing is suppressed but four leaks and a race, which are not ours and are explained
 # below.
 #
 #   scripts/sanitize.sh [core|thread|address]...

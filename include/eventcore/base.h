@@ -92,8 +92,8 @@ EVC_BEGIN_DECLS
 EVC_API const char *evc_status_text(enum evc_status status);
 
 /**
- * Returns the core's time: nanoseconds of CLOCK_MONOTONIC, the scale of DispatchTime's uptime. Threads: any.
- * Progress: wait-free.
+ * Returns the core's time in nanoseconds, on the scale of DispatchTime's uptime: CLOCK_MONOTONIC, or
+ * CLOCK_UPTIME_RAW on Apple's systems. Threads: any. Progress: wait-free.
  */
 EVC_API uint64_t evc_clock_now(void);
 

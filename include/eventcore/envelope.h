@@ -78,12 +78,12 @@ EVC_API void *evc_envelope_payload(struct evc_envelope *envelope);
 EVC_API enum evc_lane evc_envelope_lane(const struct evc_envelope *envelope);
 
 /**
- * Returns when the event was dispatched, in nanoseconds of the router's clock, or 0 if no subscription of its
- * key asked for the time. Threads: the holder. Progress: wait-free.
+ * Returns when the event was dispatched, in nanoseconds of the router's clock, or 0 if neither a subscription
+ * of its key nor an observer asked for the time. Threads: the holder. Progress: wait-free.
  */
 EVC_API uint64_t evc_envelope_time(const struct evc_envelope *envelope);
 
-/** Sets the time of dispatch, in nanoseconds of `evc_clock_now`. Threads: the holder. Progress: wait-free. */
+/** Sets the time of dispatch, in nanoseconds of the consumer's clock. Threads: the holder. Progress: wait-free. */
 EVC_API void evc_envelope_set_time(struct evc_envelope *envelope, uint64_t time);
 
 /**

@@ -109,9 +109,9 @@ struct evc_mailbox_options {
 	/** Passed to the functions above. */
 	void *context;
 	/**
-	 * How many events may wait, at most UINT64_MAX / 4; 0: any number. Events of latest-only and conflated
-	 * subscriptions do not count: of the former one waits at most, of the latter one for each key, however many
-	 * there are. An event that is being handled does not wait any more. Not together with `polled`.
+	 * How many events may wait, at most UINT64_MAX / 4; 0: any number. Events of latest-only, conflated and
+	 * `unbounded` subscriptions do not count: of the first one waits at most, of the second one for each key, and
+	 * of the third any number. An event that is being handled does not wait any more. Not together with `polled`.
 	 */
 	uint64_t capacity;
 	/** With EVC_OVERFLOW_BLOCK: how long a post waits at most, in nanoseconds; EVC_FOREVER: no limit. */
@@ -257,11 +257,12 @@ EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *sub
  * other post comes between them. If the chain has several lanes, they become visible lane by lane, the most
  * urgent first.
  *
- * Threads: any. Progress: lock-free: it is repeated if another post on the same lane has succeeded. If the
- * consumer sleeps, one system call or one call of `wake`. Never allocates, but with EVC_OVERFLOW_DROP_OLDEST at a
- * thread's first post, and 4 KiB for some 500 posts to a queue lane unless a reclaim (reclaim.h) has freed as much; a
- * later event of a chain that finds no memory ends there, and counts as overflowed. With EVC_OVERFLOW_BLOCK: blocking
- * while the mailbox is full. Ownership: with EVC_OK the mailbox owns the chain; otherwise the caller still does.
+ * Threads: any. Progress: lock-free: it is repeated if another post on the same lane, or the consumer's drain of that
+ * lane, has come first. If the consumer sleeps, one system call or one call of `wake`. With EVC_OVERFLOW_BLOCK: blocking
+ * while the mailbox is full. Never allocates, but with EVC_OVERFLOW_DROP_OLDEST: at a thread's first post, and 4 KiB for
+ * some 500 posts to a queue lane unless a reclaim (reclaim.h) has freed as much; a later event of a chain that finds no
+ * memory ends there, and counts as overflowed. Ownership: with EVC_OK the mailbox owns the chain; otherwise the caller
+ * still does.
  * A bounded mailbox that has room for the first envelopes only accepts these; from the first refusal on it ends
  * the rest, counted as refused. Errors: EVC_CLOSED; EVC_FULL, and with EVC_OVERFLOW_DROP_OLDEST EVC_OUT_OF_MEMORY, if
  * nothing was accepted; EVC_INVALID_ARGUMENT for an empty chain, and in a bounded mailbox for one of which some
@@ -382,7 +383,7 @@ EVC_API void *evc_mailbox_consumed(struct evc_mailbox *mailbox);
 /**
  * Makes the consumer call `options.control` between two envelopes; a sleeping consumer does so at once.
  *
- * Threads: any. Progress: wait-free.
+ * Threads: any. Progress: wait-free, but for one system call or one call of `wake` if the consumer sleeps.
  */
 EVC_API void evc_mailbox_interrupt(struct evc_mailbox *mailbox);
 
@@ -390,7 +391,7 @@ EVC_API void evc_mailbox_interrupt(struct evc_mailbox *mailbox);
  * Closes the mailbox: later posts return EVC_CLOSED. The consumer drops what waits and counts it; without a
  * consumer the last release does. A running handler is not disturbed.
  *
- * Threads: any, also the consumer. Progress: wait-free.
+ * Threads: any, also the consumer. Progress: as evc_mailbox_interrupt, and one system call if the mailbox is bounded.
  */
 EVC_API void evc_mailbox_close(struct evc_mailbox *mailbox);
 
@@ -398,7 +399,7 @@ EVC_API void evc_mailbox_close(struct evc_mailbox *mailbox);
  * Closes the mailbox for posts, and lets the consumer handle what waits before it ends. A later
  * `evc_mailbox_close` drops what is left.
  *
- * Threads: any, also the consumer. Progress: wait-free.
+ * Threads: any, also the consumer. Progress: as evc_mailbox_close.
  */
 EVC_API void evc_mailbox_close_when_empty(struct evc_mailbox *mailbox);
 

@@ -47,11 +47,13 @@ EVC_API EVC_MUST_USE enum evc_status evc_reclaim(uint64_t budget);
 
 /**
  * Gives back what the core keeps for the calling thread: its slab pools with its reserve (realtime.h), its routes, its
- * trees' memory. The end of a thread does the same. For a thread of somebody else's, which lives on after it has made its last call of the core,
- * when the core is to be shut down. A later call of the core makes everything anew.
+ * trees' memory. The end of a thread does the same. Call it on a thread that the program did not start, and that
+ * lives on after its last call of the core, before the core is shut down. A later call of the core makes everything
+ * anew.
  *
  * Threads: the one that gives back. Progress: blocking for a moment (mutexes). Errors: EVC_NOT_PERMITTED inside a
- * handler, a walk or a dispatch of this thread, or while it has entered a mailbox: it keeps all that is in use there.
+ * handler, a walk, a dispatch or a `finalize` of this thread, on the thread of a scheduler, or while this thread has
+ * entered a mailbox: it keeps all that is in use there.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_unregister_thread(void);
 

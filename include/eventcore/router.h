@@ -262,8 +262,8 @@ EVC_API uint32_t evc_dispatch_commit_each(struct evc_dispatch *dispatch, evc_dis
  * @param subscription which of the receivers; only compared, so it may have ended
  * @return false if the dispatch does not go to it, or is one of `evc_dispatch_begin_batch` with an `array`
  *
- * Threads: the one that began. Progress: lock-free; O(receivers × events). Ownership: stays; the commit must follow,
- * also if no receiver is left.
+ * Threads: the one that began. Progress: lock-free; O(receivers × events). Ownership: stays; the commit, or
+ * evc_dispatch_abandon, must follow, also if no receiver is left.
  */
 EVC_API bool evc_dispatch_skip(struct evc_dispatch *dispatch, const struct evc_subscription *subscription);
 

@@ -68,7 +68,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_shared_mailbox_create(struct evc_shared
  * Makes a shared mailbox in which only so many events wait, as of a mailbox with such options.
  *
  * @param capacity how many, at most UINT64_MAX / 4; 0: any number, as `evc_shared_mailbox_create`. Events of
- *         latest-only and conflated subscriptions do not count, as in `evc_mailbox_options.capacity`
+ *         latest-only and conflated subscriptions do not count, as there
  * @param overflow what happens with an event that finds it full. EVC_OVERFLOW_BLOCK refuses the posts of its own
  *        workers at once, in handlers, `control` and `idle` inside `evc_worker_run` and `evc_worker_poll`
  * @param block_ns with EVC_OVERFLOW_BLOCK: how long a post waits at most, in nanoseconds

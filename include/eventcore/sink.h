@@ -4,7 +4,8 @@
  * @file sink.h
  * What a subscription does with the events that reach it; and the sink behind it, which accepts envelopes. That keeps the
  * flow one-way: a router knows sinks but no mailbox; a mailbox is a sink and knows no router. The sinks are the core's
- * own: mailboxes, shared mailboxes, balancers.
+ * own: mailboxes, shared mailboxes, balancers, and what stands in front of a mailbox: latest-only and conflated
+ * subscriptions, and the way of `unbounded` subscriptions into a bounded one.
  */
 #ifndef EVENTCORE_SINK_H
 #define EVENTCORE_SINK_H
@@ -13,7 +14,7 @@
 
 EVC_BEGIN_DECLS
 
-/** Something that accepts envelopes: the first member of what it belongs to. */
+/** Something that accepts envelopes: a member of what it belongs to. */
 struct evc_sink {
 	/**
 	 * Takes a chain over. Any thread calls it, also several at once; it must not wait and must run no

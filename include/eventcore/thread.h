@@ -49,7 +49,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_thread_start(const struct evc_thread_op
  * Closes the thread's mailbox, which wakes the thread at once. The thread ends after the handler that is
  * running.
  *
- * Threads: any, also the thread itself. Progress: wait-free.
+ * Threads: any, also the thread itself. Progress: as evc_mailbox_close.
  */
 EVC_API void evc_thread_cancel(struct evc_thread *thread);
 

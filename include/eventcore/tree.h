@@ -262,7 +262,8 @@ EVC_API EVC_MUST_USE enum evc_status evc_walk_begin(struct evc_node *node, uint6
  * @param index of the handler in `walk->handlers`
  * @return false if the handler was removed meanwhile, or this thread has detached its node: do not call it
  *
- * Threads: the walk's. Progress: wait-free; lock-free after this thread has detached something.
+ * Threads: the walk's. Progress: wait-free, but for a short lock if a thread waits for the handler that is left
+ * (evc_handler_remove_and_wait); lock-free after this thread has detached something.
  */
 EVC_API bool evc_walk_will_call(struct evc_walk *walk, uint32_t index);
 
@@ -287,8 +288,8 @@ EVC_API struct evc_node *evc_walk_top(const struct evc_walk *walk);
 /**
  * Ends a walk, whether or not all of its handlers were found. May call `release` of removed handlers.
  *
- * Threads: the walk's, and only its innermost walk; another one ends the process. Progress: lock-free. Ownership: ends
- * here.
+ * Threads: the walk's, and only its innermost walk; another one ends the process. Progress: lock-free, but for a short
+ * lock as in evc_walk_will_call. Ownership: ends here.
  */
 EVC_API void evc_walk_end(struct evc_walk *walk);
 

@@ -67,8 +67,8 @@
  * that the drain finds it; or after it, so that P1 acquires ENDED, which P2 then sees, and drains all inboxes itself.
  * Each envelope is given by one RMW to one of the two.
  *
- * Progress: a post is lock-free: its compare-and-swap is repeated if another one on the same lane has
- * succeeded.
+ * Progress: a post is lock-free: its compare-and-swap is repeated if another post on the same lane, or the consumer's
+ * drain of that lane, has come first.
  *
  * One file, though long: the proof is read beside the fields and steps that it is about.
  */

@@ -24,8 +24,8 @@
  * Tests/Models/scheduler.pml models this.
  *
  * The lock is a mutex, and its holder runs no user code. A thread that unlocks it may have to wake the runner, which
- * sleeps on it; this is the only system call that a cancel may make. A runner that looks again and again instead
- * fires later (Documentation/Choices.md).
+ * sleeps on it; this, and the wait below, are the only system calls that a cancel may make. A runner that looks again
+ * and again instead fires later (Documentation/Choices.md).
  *
  * Threads that add and cancel without pause are faster than the one that applies the changes, and nothing would fire
  * any more. So a thread that leaves the EVC_SCHEDULER_BACKLOG-th or a later change waits for the lock, and applies
@@ -78,7 +78,7 @@ struct evc_scheduler {
 	/* Written by the runner, read by every add. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t sleeps_until;
 	_Atomic bool closed;
-	/* How many came to be the runner since it was nobody; the first of them is. */
+	/* How many threads have asked to be the runner since there was none. The first of them is the runner. */
 	_Atomic uint64_t runners;
 	/* Written by the runner. */
 	_Atomic uint64_t count_fired;
@@ -90,7 +90,7 @@ struct evc_scheduler {
 	struct evc_event_count ended;
 };
 
-/* The lock of the heap. Only the runner waits for it, and a thread that leaves one change too many. */
+/* The lock of the heap. The runner waits for it, evc_scheduler_next, and a thread that leaves one change too many. */
 static inline bool evc_scheduler_try_lock(struct evc_scheduler *scheduler)
 {
 	return pthread_mutex_trylock(&scheduler->heap_mutex) == 0;
@@ -101,7 +101,7 @@ static inline void evc_scheduler_unlock(struct evc_scheduler *scheduler)
 	pthread_mutex_unlock(&scheduler->heap_mutex);
 }
 
-/* The runner. */
+/* Waits for the lock. */
 void evc_scheduler_lock(struct evc_scheduler *scheduler);
 /* Applies what others left in `added` and `cancelled`. Under the lock. */
 void evc_scheduler_apply(struct evc_scheduler *scheduler);

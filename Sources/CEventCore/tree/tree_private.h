@@ -79,7 +79,10 @@ enum evc_tree_item_kind { EVC_ITEM_HANDLER, EVC_ITEM_LINK, EVC_ITEM_NODE };
  * handler by offset, and both of its cores have this layout; tests compare.
  */
 struct evc_tree_item {
-	/* Handlers: 0 until removed. Written by R, read before a call if E has changed (tree_wait.h). */
+	/*
+	 * 0 until the item is removed. Of handlers: written by R, read before a call if E has changed (tree_wait.h). Of
+	 * nodes and links: under the mutex, but for a climb (tree_depth.c).
+	 */
 	_Atomic uint32_t state;
 	/* Handlers: evc_handler_mode. Constant. */
 	uint8_t modes;
