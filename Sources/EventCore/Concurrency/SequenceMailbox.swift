@@ -78,6 +78,8 @@ class SequenceMailbox: @unchecked Sendable {
 
   private func endLease() {
     rest()
+    // A drain may have found it in use, and left its end to this iterator, which takes no more.
+    consumer.endIfDrained()
     isLeased.store(false, ordering: .releasing)
   }
 

@@ -38,8 +38,8 @@ extension Consumer {
   /// between the two looks has a thread drive it at the second, unless it is handled by then. Any thread.
   var isIdle: Bool {
     guard waiting == 0 else { return false }
-    // Between the count of what was taken and the state: pairs with the exchange by which a thread begins to drive, before
-    // it takes and counts.
+    // Between the count of what was taken and the state: pairs with the fence of a thread that begins to drive, between
+    // its state and what it takes and counts (`ConsumerPump.claim`).
     atomicMemoryFence(ordering: .sequentiallyConsistent)
     return pump?.isIdle == true
   }

@@ -182,9 +182,7 @@ final class ConsumerPump: @unchecked Sendable {
   }
 
   /// Ends takes before nothing is left.
-  func endTakes() {
-    schedule()
-  }
+  func endTakes() { schedule() }
 
   /// Whether a job is due. Sequentially consistent, for a loop that looks before it sleeps.
   var isDue: Bool { state.load(ordering: .sequentiallyConsistent) == .scheduled }
@@ -203,7 +201,10 @@ final class ConsumerPump: @unchecked Sendable {
       case .idle where isForJob:
         return nil
       case .idle, .scheduled:
-        if exchange(found, .running) { return found }
+        guard exchange(found, .running) else { continue }
+        // Before the counts of what is taken: pairs with the fence of `Consumer.isIdle`.
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
+        return found
       case .borrowed:
         // The caller may have come for the job that was due: it gets another one.
         if exchange(.borrowed, .missed) { return nil }
@@ -224,11 +225,10 @@ final class ConsumerPump: @unchecked Sendable {
 
   /// Lets others drive the consumer. Schedules a job instead if the mailbox was woken or a job missed.
   private func handBack(_ from: State, as to: State) {
-    if exchange(from, to) {
-      endIfClosing()
-    } else {
-      schedule()
-    }
+    if exchange(from, to) { return endIfClosing() }
+    schedule()
+    // As in `borrow`: who drains it meanwhile leaves its end to that job.
+    consumer?.endIfDrained()
   }
 
   // MARK: From any thread

@@ -98,8 +98,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// The time on the clock of its central, as ``EventCentral/now``.
   package var now: DispatchTime { DispatchTime(uptimeNanoseconds: contexts.basis.now) }
 
-  /// How many listeners are registered. Those whose requester is gone count until the next event of their
-  /// type, or ``sweep()``.
+  /// How many listeners are registered. Those whose requester is gone count until the next such event, or ``sweep()``.
   public var listenerCount: Int { list.count }
 
   /// How many events its listeners have handled and skipped, on its listener thread, on queues, on actors and in tasks.
@@ -182,12 +181,13 @@ open class EventListener: EventListenable, @unchecked Sendable {
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let isDrained = await contexts.opened(contexts.closeWhenEmpty(), until: deadline.limit)
     end()
-    // Somebody else may have ended them before, or another drain have given up.
-    return isDrained && !contexts.hasLost
+    // Beside an end() of another thread's a handler may have begun: none begins any more. And somebody else may have
+    // ended them before, or another drain have given up.
+    let isOver = await contexts.opened(contexts.closeWhenEmpty(), until: deadline.limit)
+    return isDrained && isOver && !contexts.hasLost
   }
 
-  /// Frees the listeners whose requester is gone. That also happens by itself, a little at a time; call
-  /// this when memory is short.
+  /// Frees the listeners whose requester is gone. That also happens by itself, a little at a time: for short memory.
   ///
   /// - Returns: How many there were.
   ///

@@ -80,7 +80,7 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   /// Returns one thread more or one less than the pool has, or the same number, within ``minimum`` and
   /// ``maximum``.
   ///
-  /// **Threads**: any, one at a time.
+  /// **Threads**: any, several at once.
   ///
   /// **Complexity**: O(1); reads a clock.
   public func capacity(for reading: EventPoolReading) -> Int {

@@ -29,8 +29,8 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     var mustSweep = false
     /// The number of the thread that is making one; nil if none is.
     var maker: UInt?
-    /// That of the thread that frees what is left at the end of the pool.
-    var ender: UInt?
+    /// Those of the threads that free what is left at the end of the pool.
+    var enders: [UInt] = []
     /// How many threads had ended when they had been made, at the last adjustment. They are not missed before the next
     /// one, since others might end, too.
     var stillborn = 0
@@ -297,11 +297,16 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
 
   /// Lets those go on who wait for the end.
   private func end() {
-    state.withLock { $0.ender = currentThreadNumber() }
+    let thread = currentThreadNumber()
+    state.withLock { $0.enders.append(thread) }
     // Events may be left if all threads were cancelled, or retired, before the pool ended. Their `deinit` is user code.
     shared?.dropAll()
-    state.withLock { $0.ender = nil }
-    ended.open()
+    // The last of them: another thread may still free what it took.
+    let isLast = state.withLock { state in
+      state.enders.remove(at: state.enders.firstIndex(of: thread)!)
+      return state.enders.isEmpty
+    }
+    if isLast { ended.open() }
   }
 
   // MARK: Ending
@@ -322,16 +327,10 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     shared?.close(whenEmpty: whenEmpty)
     // Also if the last thread has just ended, since something may have come until the mailbox was closed.
     if state.withLock({ $0.isOver }) { end() }
-    for slot in slots {
-      if !whenEmpty {
-        slot.thread.giveUp()
-      } else if shared == nil {
-        slot.thread.consumer.close(whenEmpty: true)
-      } else {
-        slot.thread.consumer.refuse()
-      }
-    }
-    if !whenEmpty {
+    if whenEmpty {
+      for slot in slots { shared == nil ? slot.thread.consumer.close(whenEmpty: true) : slot.thread.consumer.refuse() }
+    } else {
+      for slot in slots { slot.thread.giveUp() }
       listeners.end()
       listeners.letGo()
     }
@@ -362,7 +361,9 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
   var slots: (active: [Slot], retiring: [Slot]) { state.withLock { ($0.slots, $0.retiring) } }
 
   /// Whether the end of the pool waits for the calling thread, which is making a thread of it, or frees what is left.
-  var waitsForCaller: Bool { state.withLock { [$0.maker, $0.ender] }.contains(currentThreadNumber()) }
+  var waitsForCaller: Bool {
+    state.withLock { [$0.maker ?? 0] + $0.enders }.contains(currentThreadNumber())
+  }
 
   /// Whether events were freed that waited for a thread, for listeners on it, or for workers none of which stayed. What
   /// is freed behind a worker that stayed was being dispatched at the end: see `EventThread.hasHandledAll`.

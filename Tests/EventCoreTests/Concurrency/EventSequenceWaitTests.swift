@@ -164,4 +164,24 @@ extension EventSequenceTests {
       #expect(try await wait.value == 7)
     }
   }
+
+  private struct Taken: Eventable {}
+
+  @Test("D10: a drain ends with a loop that takes no more, though its sequence lives on", arguments: cores)
+  func loopHasEnded(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    let sequence = Taken.events(on: world)
+    Taken().queue(on: world)
+    var iterator: EventSequence<Taken>.Iterator? = sequence.makeAsyncIterator()
+    #expect(await iterator?.next() != nil)
+    // As `drain` begins, which finds the sequence in use: from outside nothing shows that it has.
+    let ends = world.listener.contexts.closeWhenEmpty()
+    var waiting = ends.filter { !$0.isOpen }.count
+    #expect(waiting == 1)
+    iterator = nil
+    waiting = ends.filter { !$0.isOpen }.count
+    #expect(waiting == 0)
+    #expect(await world.drain())
+    withExtendedLifetime(sequence) {}
+  }
 }
