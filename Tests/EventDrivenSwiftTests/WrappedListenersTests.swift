@@ -13,7 +13,7 @@ struct WrappedListenersTests {
   final class Engine: Sendable {}
 
   class Worker: EventThread, @unchecked Sendable {
-    // Constants of Sendable types.
+    // Constants of Sendable types, and the property's wrapper, whose handle has a mutex.
     unowned let engine: Engine
     let log = Log<Int>()
 
@@ -29,10 +29,13 @@ struct WrappedListenersTests {
       super.init(on: central)
     }
 
-    @available(*, unavailable) required init() { fatalError("Not used.") }
+    @available(*, unavailable) required init() {
+      fatalError("A Worker refers to an engine, and none was given: call init(_:on:).")
+    }
   }
 
   final class Fast: Worker, @unchecked Sendable {
+    // It stores nothing but the property's wrapper, whose handle has a mutex.
     @EventMethod<Fast, Go>
     var onGoFast = { (self, event: Go, priority: EventPriority, dispatchTime: DispatchTime) in
       self.log.append(-event.number)

@@ -64,7 +64,7 @@ struct PoolDrainTests {
 
   /// Sends itself an event until a number of others are handled.
   private final class Impatient: EventThread, @unchecked Sendable {
-    // Constant.
+    // Constants of a Sendable type.
     let (turns, handled): (Counter, Counter)
 
     init(on world: EventCentral, _ turns: Counter, until handled: Counter) {
@@ -72,7 +72,9 @@ struct PoolDrainTests {
       super.init(on: world)
     }
 
-    @available(*, unavailable) required init() { fatalError("Not used.") }
+    @available(*, unavailable) required init() {
+      fatalError("An Impatient counts, and was given no counters: call init(on:_:until:).")
+    }
 
     override func registerEventListeners() {
       addEventCallback { [unowned self] (_: Next) in
