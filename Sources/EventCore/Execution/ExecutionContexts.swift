@@ -26,7 +26,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     var isClosed = false
     /// The consumers of retired contexts whose statistics may still change.
     var ending: [Consumer] = []
-    /// Whether something waited when all were given up.
+    /// Whether something waited when all were closed.
     var hasLost = false
     /// Of `async` listeners whose calls may be running.
     var calls: [ObjectIdentifier: Latch] = [:]
@@ -301,7 +301,13 @@ package final class ExecutionContexts: @unchecked Sendable {
     let contexts = state.withLock { state in
       state.isClosed = true
       defer { state.open.removeAll() }
-      for context in state.open.values { state.retire(context) }
+      for context in state.open.values {
+        // First unsubscribed: what is dispatched after the look is not accepted, and what waits until then is handled or
+        // found. Before the mutex is left, as a drain finds the context in `open`, or the result of the look.
+        context.consumer.registry.close(whenEmpty: true)
+        if context.consumer.hasWaiting { state.hasLost = true }
+        state.retire(context)
+      }
       return Array(state.open.values)
     }
     for context in contexts {
@@ -310,15 +316,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     foldEnded()
   }
 
-  /// Notes whether something waits, which is about to be freed with all listeners: before these end, and their contexts
-  /// with them.
-  func giveUp() {
-    state.withLock { state in
-      state.hasLost = state.hasLost || state.open.values.contains(where: \.consumer.hasWaiting)
-    }
-  }
-
-  /// Whether something waited when all were given up: before a drain, or beside it.
+  /// Whether something waited when all were closed: before a drain, or beside it.
   var hasLost: Bool { state.withLock { $0.hasLost } }
 
   /// Accepts nothing more. Returns what is open once all that waits in the contexts has been handled. The caller closes.

@@ -151,13 +151,13 @@ open class EventListener: EventListenable, @unchecked Sendable {
     dispatch(event, lane: Lane(.stack, priority), through: direct) != 0
   }
 
-  /// Ends all its listeners, and later ones at once. A running handler finishes; what waits is freed.
+  /// Ends all its listeners, and later ones at once. A running handler finishes; what waits is freed, and an event that
+  /// a place has taken at that moment, and not begun to handle, may be skipped.
   ///
   /// **Threads**: any, also inside a handler.
   ///
   /// **Complexity**: O(listeners).
   public func end() {
-    contexts.giveUp()
     // The contexts first: what waits there is cancelled, and not skipped. The list is for those on event threads.
     contexts.close()
     list.end()

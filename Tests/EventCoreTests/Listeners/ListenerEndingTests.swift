@@ -293,4 +293,24 @@ extension ListenerDrainTests {
     listener.end()
     #expect(await listener.drain())
   }
+
+  @Test("D10: an ending listener accepts nothing that is dispatched while its places end one by one", arguments: cores)
+  func dispatchedAtEnd(core: EventCentral.Core) async {
+    let world = EventCentral(core: core)
+    let (listener, accepted, isEnding) = (EventListener(on: world), Log<Bool>(), Guarded(false))
+    // The places end in any order: each tells its pump, whose closure dispatches to the others.
+    let pumps = (0..<8).map { _ in
+      EventPump(
+        on: world,
+        wakeUp: { [weak listener] in
+          if isEnding.withLock({ $0 }) { accepted.append(listener?.queueEvent(Hit(number: 1)) ?? false) }
+        })
+    }
+    for pump in pumps { Hit.addListener(nil, { _ in }, executeOn: .pump(pump.place), on: listener) }
+    isEnding.withLock { $0 = true }
+    listener.end()
+    #expect(accepted.entries.count >= 8)
+    #expect(!accepted.entries.contains(true))
+    #expect(await listener.drain())
+  }
 }
