@@ -89,15 +89,15 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
     return state.withLock { state in
       let wait = estimatedWait(reading, since: state.last, at: time)
       state.last = (time, reading.handled)
-      let isTooSmall =
-        !isWithin(reading.waiting, growDepth, each: max(1, reading.threads))
-        || wait.map { $0 > growWait } ?? false
+      let isTooDeep = !isWithin(reading.waiting, growDepth, each: max(1, reading.threads))
+      let isTooSmall = isTooDeep || wait.map { $0 > growWait } ?? false
       let isTooLarge =
         !isTooSmall && reading.busyThreads < reading.threads
         && isWithin(reading.waiting, shrinkDepth, each: reading.threads)
       var capacity = min(max(reading.capacity, minimum), maximum)
       if capacity == reading.capacity {
-        if hold(&state.tooSmallSince, isTooSmall, at: time, for: growAfter) {
+        // A reading that says nothing about the wait breaks no time that has begun.
+        if wait != nil || isTooDeep, hold(&state.tooSmallSince, isTooSmall, at: time, for: growAfter) {
           capacity = min(capacity + 1, maximum)
         }
         if hold(&state.tooLargeSince, isTooLarge, at: time, for: shrinkAfter) {
@@ -115,13 +115,14 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
     return isBeyond || waiting <= most
   }
 
-  /// How long an event that is dispatched now would wait; nil if the readings do not tell it yet.
+  /// How long an event that is dispatched now would wait; nil if the readings do not tell it yet, or came in another
+  /// order than they were made, from several threads.
   private func estimatedWait(
     _ reading: EventPoolReading, since last: (time: Duration, handled: UInt64)?, at time: Duration
   ) -> Duration? {
-    guard let last, time > last.time else { return nil }
     guard reading.waiting > 0 else { return .zero }
-    let handled = reading.handled &- last.handled
+    guard let last, time > last.time, reading.handled >= last.handled else { return nil }
+    let handled = reading.handled - last.handled
     guard handled > 0 else { return .seconds(Int64.max / 2) }
     return (time - last.time) / Double(handled) * Double(reading.waiting)
   }

@@ -73,6 +73,20 @@ struct DynamicScalerTests {
     }
   }
 
+  @Test("a reading that comes after a newer one, from another thread, does not begin the time for growing again")
+  func olderReadings() {
+    let scaler = scaler(1, 2)
+    var capacities: [Int] = []
+    for step in 0..<6 {
+      // Two events wait, 25 ms for each: 50 ms.
+      capacities.append(scaler.capacity(for: reading(1, busy: 1, waiting: 2, handled: UInt64(10 + step))))
+      hands.turn(.milliseconds(1))
+      if step == 2 { #expect(scaler.capacity(for: reading(1, busy: 1, waiting: 2, handled: 11)) == 1) }
+      hands.turn(.milliseconds(24))
+    }
+    #expect(capacities == [1, 1, 1, 1, 1, 2])
+  }
+
   @Test("idle threads are retired one by one, down to the minimum")
   func shrinks() {
     let scaler = scaler(2, 4)
