@@ -11,7 +11,7 @@ import Synchronization
 /// of its consumer in the last lane, unless it has been called for another event, which is newer.
 /// - A dispatch that began before the registration may come here only after that job. Therefore the first event that comes
 ///   after somebody has read has all be greeted again who have not been called. This loses no event: each reader leaves the
-///   mailbox armed.
+///   mailbox armed, or has taken one, and has all be greeted again itself.
 ///
 /// Synchronization: `state` has a mutex, whose holder drives the consumer and uses `slot`. `newcomers` has another.
 /// Lock order: `state`, then what a consumer locks. Greetings are posted with none of them held, since a place may wake its
@@ -173,8 +173,8 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
   /// How many events a reader takes at most, which come while it reads.
   private static var mostTakes: Int { 64 }
 
-  /// Takes the event that waits, if any, which is the newest then, and leaves the mailbox armed. Returns those that were
-  /// replaced. Locked.
+  /// Takes the event that waits, if any, which is the newest then, and leaves the mailbox armed, unless as many come
+  /// meanwhile as it takes at most. Returns those that were replaced. Locked.
   private func take(_ state: inout State) -> [Kept] {
     var old: [Kept] = []
     for _ in 0..<Self.mostTakes {

@@ -7,7 +7,7 @@
 /// `state` is guarded by its mutex; everything else is constant. Threads are made, retired and released
 /// without the mutex, since this runs user code or takes other locks. One call of `adjust` at a time does
 /// it: a call that finds `isAdjusting` set returns, and the other call sees the new `capacity`. Lock
-/// order: `state`, then the mutex of a mailbox, to read its counters.
+/// order: `state`, then that of `listeners`, or the mutex of a mailbox, to read its counters.
 ///
 /// One file, though long: whatever changes `state` is in here.
 final class PoolCore: PoolTicked, @unchecked Sendable {
