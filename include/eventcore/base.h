@@ -30,11 +30,11 @@
  */
 enum evc_status {
 	EVC_OK = 0,
-	/** Nothing is waiting. */
+	/** Nothing is waiting, or there is nothing to walk. */
 	EVC_EMPTY,
-	/** The mailbox takes no more envelopes. */
+	/** The mailbox takes no more envelopes, the scheduler no more timers. */
 	EVC_CLOSED,
-	/** The time limit has passed. */
+	/** The time limit has passed, or another thread is doing what was asked for. */
 	EVC_TIMED_OUT,
 	/** No memory was available; nothing that was accepted before is lost. */
 	EVC_OUT_OF_MEMORY,

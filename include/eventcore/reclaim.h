@@ -37,8 +37,9 @@ EVC_API void evc_reclaimer_start(void);
  *
  * @param budget nanoseconds after which it frees no more; at least eight items are freed even so. The grace period and
  *        the trim are not interrupted.
- * @return EVC_OK: nothing is left (a `finalize` may still be running on another thread). EVC_TIMED_OUT: call again;
- *         the time is over, or another thread is freeing.
+ * @return EVC_OK: nothing is left of what was retired before the call (a `finalize` may still be running on another
+ *         thread); what that has let go of in turn, such as the receivers of a balancer, a later call frees.
+ *         EVC_TIMED_OUT: call again; the time is over, or another thread is freeing.
  *
  * Threads: any, also in a handler, but not in a `finalize`. Progress: blocking, as said; that of the `finalize`
  * functions. Nothing waits for it. Errors: EVC_NOT_PERMITTED inside a `finalize` that a reclaim calls.
@@ -52,8 +53,8 @@ EVC_API EVC_MUST_USE enum evc_status evc_reclaim(uint64_t budget);
  * anew.
  *
  * Threads: the one that gives back. Progress: blocking for a moment (mutexes). Errors: EVC_NOT_PERMITTED inside a
- * handler, a walk, a dispatch or a `finalize` of this thread, on the thread of a scheduler, or while this thread has
- * entered a mailbox: it keeps all that is in use there.
+ * handler, a walk or a dispatch of this thread, inside a `finalize` that a reclaim calls, on the thread of a scheduler,
+ * or while this thread has entered a mailbox: it keeps all that is in use there.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_unregister_thread(void);
 

@@ -18,7 +18,8 @@ EVC_BEGIN_DECLS
 struct evc_sink {
 	/**
 	 * Takes a chain over. Any thread calls it, also several at once; it must not wait and must run no
-	 * user code, but for the end of payloads and what an overflow policy says. EVC_OK: the sink owns the
+	 * user code, but for the end of payloads and what the owner's options name for it: an overflow policy, `choose`
+	 * of a balancer, the functions of a conflated subscription, `wake` of a mailbox that is pumped. EVC_OK: the sink owns the
 	 * chain. EVC_CLOSED, EVC_FULL, EVC_OUT_OF_MEMORY: the caller still owns it. A bounded mailbox that has
 	 * room for a part returns EVC_OK and ends the rest itself, counted.
 	 */

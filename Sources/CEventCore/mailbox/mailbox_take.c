@@ -323,10 +323,8 @@ struct evc_envelope *evc_mailbox_take_first(struct evc_mailbox *mailbox, unsigne
 	return evc_mailbox_first_is_next(mailbox, lane) ? evc_mailbox_take_listed(mailbox, lane) : NULL;
 }
 
-enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelope **out)
+static enum evc_status take(struct evc_mailbox *mailbox, struct evc_envelope **out)
 {
-	if (evc_unlikely(mailbox == NULL || out == NULL || mailbox->batches))
-		return EVC_INVALID_ARGUMENT;
 	for (;;) {
 		struct evc_envelope *envelope = evc_mailbox_next(mailbox);
 
@@ -335,14 +333,26 @@ enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelop
 			return EVC_OK;
 		}
 		if (!evc_mailbox_is_closing(mailbox)) {
-			/* What is occupied was held back for the pump in one of whose handlers this is: once, by a signal. */
-			if (!evc_mailbox_has_posts(mailbox, memory_order_seq_cst) &&
-			    (evc_likely(mailbox->timed == NULL) || mailbox->occupied == 0))
+			if (!evc_mailbox_has_posts(mailbox, memory_order_seq_cst))
 				return EVC_EMPTY;
-			continue;
-		}
-		if (evc_mailbox_end(mailbox))
+		} else if (evc_mailbox_end(mailbox)) {
 			return EVC_CLOSED;
+		}
 	}
+}
+
+enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelope **out)
+{
+	struct evc_stretch *timed;
+	enum evc_status status;
+
+	if (evc_unlikely(mailbox == NULL || out == NULL || mailbox->batches))
+		return EVC_INVALID_ARGUMENT;
+	/* In a handler of a pump with a deadline, too, a take by hand knows none. */
+	timed = mailbox->timed;
+	mailbox->timed = NULL;
+	status = take(mailbox, out);
+	mailbox->timed = timed;
+	return status;
 }
 #endif

@@ -42,11 +42,11 @@ const char *evc_status_text(enum evc_status status)
 	case EVC_OK:
 		return "ok";
 	case EVC_EMPTY:
-		return "nothing is waiting";
+		return "there is nothing, or nothing more";
 	case EVC_CLOSED:
-		return "the mailbox is closed";
+		return "it is closed, and takes no more";
 	case EVC_TIMED_OUT:
-		return "the time is over";
+		return "the time is over, or another thread is at it";
 	case EVC_OUT_OF_MEMORY:
 		return "out of memory; nothing that was accepted before is lost";
 	case EVC_INVALID_ARGUMENT:
