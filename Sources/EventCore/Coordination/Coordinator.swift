@@ -31,15 +31,23 @@ open class Coordinator: EventCoordinator {
   ///
   /// **Ownership**: retained.
   public final var rootResponder: (any Coordinated)? {
-    willSet { linkRoot(false) }
-    didSet { if state != .stopped { linkRoot(true) } }
+    get { root }
+    set {
+      linkRoot(false)
+      // What was shown ends after the access to `root`: its `deinit` may emit, and come back here.
+      var old = newValue
+      swap(&root, &old)
+      if state != .stopped { linkRoot(true) }
+      withExtendedLifetime(old) {}
+    }
   }
+  private final var root: (any Coordinated)?
 
   /// Makes a coordinator that is not started.
   ///
   /// - Parameter rootResponder: What it shows.
   public init(rootResponder: (any Coordinated)? = nil) {
-    self.rootResponder = rootResponder
+    root = rootResponder
     super.init()
     linkRoot(true)
   }

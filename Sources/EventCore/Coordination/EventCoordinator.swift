@@ -41,7 +41,15 @@ open class EventCoordinator: EventResponder {
   ///   return .pass
   /// }
   /// ```
-  public final var unhandledEvents: ((_ event: any CoordinateEvents) -> EventInterception)?
+  public final var unhandledEvents: ((_ event: any CoordinateEvents) -> EventInterception)? {
+    get { unhandled }
+    set {
+      // What the closure before held ends after the access to `unhandled`: its `deinit` may emit, and come back here.
+      var old = newValue
+      swap(&unhandled, &old)
+    }
+  }
+  private final var unhandled: ((_ event: any CoordinateEvents) -> EventInterception)?
 
   init() {}
 

@@ -16,15 +16,23 @@
 open class UICoordinator: EventCoordinator {
   /// What the coordinator shows. As ``Coordinator/rootResponder``.
   public final var rootResponder: (any UICoordinated)? {
-    willSet { linkRoot(false) }
-    didSet { if state != .stopped { linkRoot(true) } }
+    get { root }
+    set {
+      linkRoot(false)
+      // What was shown ends after the access to `root`: its `deinit` may emit, and come back here.
+      var old = newValue
+      swap(&root, &old)
+      if state != .stopped { linkRoot(true) }
+      withExtendedLifetime(old) {}
+    }
   }
+  private final var root: (any UICoordinated)?
 
   /// Makes a coordinator that is not started.
   ///
   /// - Parameter rootResponder: What it shows.
   public init(rootResponder: (any UICoordinated)? = nil) {
-    self.rootResponder = rootResponder
+    root = rootResponder
     super.init()
     linkRoot(true)
   }

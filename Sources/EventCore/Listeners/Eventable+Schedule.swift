@@ -18,8 +18,8 @@ extension Eventable {
   ///     one event thread, one pump (``EventPump/place``), one pool, or one listener of your own.
   /// - Returns: A handle that cancels it. You may ignore it.
   ///
-  /// **Threads**: any, also inside a handler; waits for nobody. The central's scheduler thread dispatches
-  /// the event.
+  /// **Threads**: any, also inside a handler; waits for nobody, but as a dispatch does if the deadline has passed. The
+  /// central's scheduler thread dispatches the event.
   ///
   /// **Order**: earlier deadlines first, equal ones in the order in which they were scheduled. Never early.
   /// An event whose deadline has passed waits for no other.

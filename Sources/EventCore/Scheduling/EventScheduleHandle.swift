@@ -103,7 +103,7 @@ public class EventScheduleHandle: @unchecked Sendable {
   /// a handler of such a receiver. That dispatch may end an event that waits for a latest-only handler (D5): do not hold a
   /// lock that the `deinit` of an object in such an event takes.
   ///
-  /// **Complexity**: O(log pending); no lock on the lock-free core.
+  /// **Complexity**: O(log pending); waits for no lock on the lock-free core, unless 1,024 changes are not applied yet.
   @discardableResult
   public final func cancel() -> Bool {
     while true {

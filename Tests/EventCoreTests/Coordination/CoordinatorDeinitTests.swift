@@ -117,4 +117,70 @@ struct CoordinatorDeinitTests {
     #expect(log.entries == ["asked didSelect(1)", "asked didSelect(1)", "unhandled"])
     #expect(!handle.isActive)
   }
+
+  @Test("what a coordinator shows may emit in its deinit, when another one replaces it, also in an interceptor")
+  func replacedRoot() {
+    final class App: Coordinator {
+      let log: Log<String>
+      init(_ log: Log<String>) {
+        self.log = log
+        super.init(rootResponder: nil)
+      }
+      override func intercept(_ event: any CoordinateEvents) -> EventInterception {
+        switch event {
+        case Screens.shown: rootResponder = Screen("second", self)
+        case Screens.closed(let name):
+          log.append("\(name) closed, shown: \((rootResponder as? Screen)?.name ?? "none")")
+        default: return .pass
+        }
+        return .handled
+      }
+    }
+    enum Screens: CoordinateEvents {
+      case shown, closed(String)
+    }
+    final class Screen: Coordinated {
+      weak var parentCoordinator: Coordinator?
+      private unowned let app: App
+      let name: String
+      var nextResponder: (any EventResponder)? { app }
+      init(_ name: String, _ app: App) { (self.name, self.app) = (name, app) }
+      deinit { emitEvent(Screens.closed(name)) }
+    }
+    final class Button: EventResponder {
+      let nextResponder: (any EventResponder)?
+      init(_ app: App) { nextResponder = app }
+    }
+    let log = Log<String>()
+    let app = App(log)
+    app.rootResponder = Screen("first", app)
+    #expect(Button(app).emitEvent(Screens.shown) == .handled)
+    app.rootResponder = nil
+    #expect(log.entries == ["first closed, shown: second", "second closed, shown: none"])
+  }
+
+  @Test("what the closure for unhandled events held may emit in its deinit, when another one replaces it")
+  func replacedUnhandled() {
+    enum End: CoordinateEvents {
+      case session(Int)
+    }
+    final class Session: EventResponder {
+      let app: Coordinator
+      let number: Int
+      var nextResponder: (any EventResponder)? { app }
+      init(_ number: Int, _ app: Coordinator) { (self.number, self.app) = (number, app) }
+      deinit { emitEvent(End.session(number)) }
+    }
+    let (app, log) = (Coordinator(), Log<String>())
+    func note(_ name: String, _ session: Session?) {
+      app.unhandledEvents = { event in
+        log.append("\(name): \(event)")
+        return withExtendedLifetime(session) { .pass }
+      }
+    }
+    note("first", Session(1, app))
+    note("second", Session(2, app))
+    app.unhandledEvents = nil
+    #expect(log.entries == ["second: session(1)"])
+  }
 }
