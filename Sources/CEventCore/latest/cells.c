@@ -58,7 +58,7 @@ static void free_nodes(_Atomic uintptr_t *words, unsigned bits)
 
 bool evc_cells_open(struct evc_cells *cells, const struct evc_conflation *how)
 {
-	if (how == NULL)
+	if (how->number == NULL)
 		return true;
 	cells->how = *how;
 	cells->root = allocate_words(EVC_CELLS_ROOT_BITS);

@@ -72,7 +72,7 @@ struct evc_cells {
 	_Atomic(struct evc_cell *) last;
 };
 
-/* `how` NULL: there is no key. False = out of memory. */
+/* Without a `number` there is no key. False = out of memory. */
 bool evc_cells_open(struct evc_cells *cells, const struct evc_conflation *how);
 /* No other thread uses them any more. */
 void evc_cells_close(struct evc_cells *cells);

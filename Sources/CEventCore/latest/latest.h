@@ -78,8 +78,8 @@
 #define EVC_LATEST_H
 
 #include "latest/cells.h"
-#include "latest/subscription_list.h"
 #include "memory/spares.h"
+#include "memory/subscription.h"
 
 #include <pthread.h>
 
@@ -137,6 +137,17 @@ struct evc_latest_list {
 	uint64_t refused;
 };
 
+/*
+ * The subscriptions of a mailbox or a shared mailbox. All zero: none. Any thread adds to both fields, whose contents
+ * stay until the close.
+ */
+struct evc_subscription_list {
+	/* Ordinary ones live as long as the mailbox. */
+	_Atomic(struct evc_subscription *) first;
+	/* Latest-only ones are made and ended at any time. NULL until there is one: few mailboxes have any. */
+	_Atomic(struct evc_latest_list *) latests;
+};
+
 struct evc_latest {
 	struct evc_sink sink;
 	/* What routers refer to; its sink is the one above. Constant. */
@@ -177,10 +188,9 @@ static inline uint32_t evc_latest_count_in(uintptr_t slot)
 	return (uint32_t)((slot & EVC_LATEST_COUNT) / EVC_LATEST_COUNT_ONE);
 }
 
-/*
- * Makes a latest-only subscription in front of the mailbox whose sink `as` names, or a conflated one if `conflation`
- * is not NULL.
- */
+/* In place of a conflation: all events have one key, for which nothing is called. */
+extern const struct evc_conflation evc_latest_only;
+/* Makes a latest-only or a conflated subscription in front of the mailbox whose sink `as` names. */
 enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *subscriptions,
 				  const struct evc_mailbox_kind *how, const struct evc_conflation *conflation,
 				  struct evc_subscription **out);
@@ -194,10 +204,13 @@ struct evc_envelope *evc_latest_take(struct evc_envelope *token, struct evc_retu
 /* Drops a token, and the event in the slot; true if there was one. Any thread; `cache` may be NULL. */
 bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache);
 
-/* latest_list.c: the list of a mailbox's latest-only subscriptions, made if there is none. NULL = out of memory. */
+/* latest_list.c: adds a copy of an ordinary subscription. EVC_OUT_OF_MEMORY or EVC_OK. */
+enum evc_status evc_subscription_list_add(struct evc_subscription_list *list,
+					  const struct evc_subscription *subscription, struct evc_subscription **out);
+/* Ends all ordinary subscriptions; there are no others. No other thread uses the list any more. */
+void evc_subscription_list_close(struct evc_subscription_list *list);
+/* The list of a mailbox's latest-only subscriptions, made if there is none. NULL = out of memory. */
 struct evc_latest_list *evc_latest_list_in(struct evc_subscription_list *subscriptions);
-/* `list` is empty, or NULL. */
-void evc_latest_list_destroy(struct evc_latest_list *list);
 void evc_latest_list_add(struct evc_latest *latest);
 /* What it has counted stays with the list. */
 void evc_latest_list_remove(struct evc_latest *latest);

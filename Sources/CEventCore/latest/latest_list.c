@@ -3,11 +3,50 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-/* The list of a mailbox's latest-only and conflated subscriptions, and what is counted of them. */
+/* The subscriptions of a mailbox, and what is counted of those that are latest-only or conflated. */
 #include "latest/latest.h"
 
 #include "eventcore/mailbox.h"
 #include "platform/allocator.h"
+
+enum evc_status evc_subscription_list_add(struct evc_subscription_list *list,
+					  const struct evc_subscription *subscription, struct evc_subscription **out)
+{
+	struct evc_subscription *added = evc_allocate(sizeof(*added), _Alignof(struct evc_subscription));
+
+	if (added == NULL)
+		return EVC_OUT_OF_MEMORY;
+	*added = *subscription;
+	added->next = atomic_load_explicit(&list->first, memory_order_relaxed);
+	/* Relaxed: only the close reads it. */
+	while (!atomic_compare_exchange_weak_explicit(&list->first, &added->next, added, memory_order_relaxed,
+						      memory_order_relaxed))
+		;
+	*out = added;
+	return EVC_OK;
+}
+
+static void destroy(struct evc_latest_list *list)
+{
+	pthread_mutex_destroy(&list->mutex);
+	evc_deallocate(list, sizeof(*list), _Alignof(struct evc_latest_list));
+}
+
+void evc_subscription_list_close(struct evc_subscription_list *list)
+{
+	/* Relaxed, both: whoever added something gave up a reference of the mailbox later. */
+	struct evc_subscription *subscription = atomic_load_explicit(&list->first, memory_order_relaxed), *next;
+	struct evc_latest_list *latests = atomic_load_explicit(&list->latests, memory_order_relaxed);
+
+	for (; subscription != NULL; subscription = next) {
+		next = subscription->next;
+		if (subscription->finalize != NULL)
+			subscription->finalize(subscription->context);
+		evc_deallocate(subscription, sizeof(*subscription), _Alignof(struct evc_subscription));
+	}
+	if (latests != NULL)
+		destroy(latests);
+}
 
 /* The first cell of an iteration, and the next one. A cell that was just added may be missing. */
 static struct evc_cell *first_cell(struct evc_latest *latest)
@@ -49,16 +88,8 @@ struct evc_latest_list *evc_latest_list_in(struct evc_subscription_list *subscri
 	if (atomic_compare_exchange_strong_explicit(&subscriptions->latests, &list, made, memory_order_release,
 						    memory_order_acquire))
 		return made;
-	evc_latest_list_destroy(made);
+	destroy(made);
 	return list;
-}
-
-void evc_latest_list_destroy(struct evc_latest_list *list)
-{
-	if (list == NULL)
-		return;
-	pthread_mutex_destroy(&list->mutex);
-	evc_deallocate(list, sizeof(*list), _Alignof(struct evc_latest_list));
 }
 
 void evc_latest_list_add(struct evc_latest *latest)

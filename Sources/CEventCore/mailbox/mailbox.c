@@ -131,62 +131,52 @@ struct evc_sink *evc_mailbox_sink(struct evc_mailbox *mailbox)
 	return &mailbox->sink;
 }
 
-/* Sets `*as` to a subscription of this mailbox. */
-static enum evc_status describe(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
-				struct evc_subscription **out, struct evc_subscription *as)
+/* Adds a subscription: an ordinary one without a conflation; otherwise as evc_latest_create. */
+static enum evc_status add(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
+			   const struct evc_conflation *conflation, struct evc_subscription **out)
 {
 	struct evc_subscription_options own;
 	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_subscription_options, options, deliver_batch);
+	struct evc_subscription as;
 
 	if (status != EVC_OK)
 		return status;
 	if (mailbox == NULL || own.deliver == NULL || out == NULL)
 		return EVC_INVALID_ARGUMENT;
-	*as = (struct evc_subscription){
-		.sink = own.unbounded && mailbox->bound != NULL ? &mailbox->bound->unbounded : &mailbox->sink,
+	as = (struct evc_subscription){
+		.sink = &mailbox->sink,
 		.deliver = own.deliver,
 		.drop = own.drop,
 		.deliver_batch = own.deliver_batch,
 		.context = own.context,
 		.finalize = own.finalize,
 	};
-	return EVC_OK;
+	if (conflation != NULL)
+		return evc_latest_create(&as, &mailbox->subscriptions, &evc_mailbox_kind_private, conflation, out);
+	if (own.unbounded && mailbox->bound != NULL)
+		as.sink = &mailbox->bound->unbounded;
+	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
 }
 
-enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
-					     const struct evc_subscription_options *options,
+enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
 					     struct evc_subscription **out)
 {
-	struct evc_subscription as;
-	enum evc_status status = describe(mailbox, options, out, &as);
-
-	return status == EVC_OK ? evc_subscription_list_add(&mailbox->subscriptions, &as, out) : status;
+	return add(mailbox, options, NULL, out);
 }
 
-static enum evc_status add_latest(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
-				  const struct evc_conflation *conflation, struct evc_subscription **out)
+enum evc_status evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox,
+						    const struct evc_subscription_options *options,
+						    struct evc_subscription **out)
 {
-	struct evc_subscription as;
-	enum evc_status status = describe(mailbox, options, out, &as);
-
-	if (status != EVC_OK)
-		return status;
-	as.sink = &mailbox->sink;
-	return evc_latest_create(&as, &mailbox->subscriptions, &evc_mailbox_kind_private, conflation, out);
-}
-
-enum evc_status evc_mailbox_add_latest_subscription(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
-						 struct evc_subscription **out)
-{
-	return add_latest(mailbox, options, NULL, out);
+	return add(mailbox, options, &evc_latest_only, out);
 }
 
 enum evc_status evc_mailbox_add_conflated_subscription(struct evc_mailbox *mailbox,
-						    const struct evc_subscription_options *options,
-						    const struct evc_conflation *conflation,
-						    struct evc_subscription **out)
+						       const struct evc_subscription_options *options,
+						       const struct evc_conflation *conflation,
+						       struct evc_subscription **out)
 {
-	return conflation != NULL ? add_latest(mailbox, options, conflation, out) : EVC_INVALID_ARGUMENT;
+	return conflation != NULL ? add(mailbox, options, conflation, out) : EVC_INVALID_ARGUMENT;
 }
 
 struct evc_envelope *evc_mailbox_take_latest(struct evc_mailbox *mailbox, struct evc_envelope *token)

@@ -76,7 +76,6 @@
 #define EVC_MAILBOX_PRIVATE_H
 
 #include "eventcore/mailbox.h"
-#include "latest/subscription_list.h"
 #include "memory/consumed.h"
 #include "mailbox/bound.h"
 #include "mailbox/stretch.h"

@@ -162,20 +162,19 @@ enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 	return evc_sink_post(&mailbox->sink, chain);
 }
 
-/* Sets `*as` to a subscription of this mailbox. */
-static enum evc_status describe(struct evc_shared_mailbox *mailbox,
-				const struct evc_shared_subscription_options *options,
-				struct evc_subscription **out, struct evc_subscription *as)
+/* Adds a subscription: an ordinary one without a conflation; otherwise as evc_latest_create. */
+static enum evc_status add(struct evc_shared_mailbox *mailbox, const struct evc_shared_subscription_options *options,
+			   const struct evc_conflation *conflation, struct evc_subscription **out)
 {
 	struct evc_shared_subscription_options own;
-	enum evc_status status =
-		EVC_OPTIONS_READ(&own, struct evc_shared_subscription_options, options, finalize);
+	enum evc_status status = EVC_OPTIONS_READ(&own, struct evc_shared_subscription_options, options, finalize);
+	struct evc_subscription as;
 
 	if (status != EVC_OK)
 		return status;
 	if (mailbox == NULL || own.deliver == NULL || out == NULL)
 		return EVC_INVALID_ARGUMENT;
-	*as = (struct evc_subscription){
+	as = (struct evc_subscription){
 		.sink = &mailbox->sink,
 		.deliver_by_worker = own.deliver,
 		.drop = own.drop,
@@ -183,43 +182,31 @@ static enum evc_status describe(struct evc_shared_mailbox *mailbox,
 		.finalize = own.finalize,
 		.is_shared = true,
 	};
-	return EVC_OK;
+	if (conflation != NULL)
+		return evc_latest_create(&as, &mailbox->subscriptions, &evc_mailbox_kind_shared, conflation, out);
+	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
 }
 
-enum evc_status
-evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
-				    const struct evc_shared_subscription_options *options,
-				    struct evc_subscription **out)
+enum evc_status evc_shared_mailbox_add_subscription(struct evc_shared_mailbox *mailbox,
+						    const struct evc_shared_subscription_options *options,
+						    struct evc_subscription **out)
 {
-	struct evc_subscription as;
-	enum evc_status status = describe(mailbox, options, out, &as);
-
-	return status == EVC_OK ? evc_subscription_list_add(&mailbox->subscriptions, &as, out) : status;
+	return add(mailbox, options, NULL, out);
 }
 
-static enum evc_status add_latest(struct evc_shared_mailbox *mailbox, const struct evc_shared_subscription_options *options,
-				  const struct evc_conflation *conflation, struct evc_subscription **out)
+enum evc_status evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox,
+							   const struct evc_shared_subscription_options *options,
+							   struct evc_subscription **out)
 {
-	struct evc_subscription as;
-	enum evc_status status = describe(mailbox, options, out, &as);
-
-	if (status == EVC_OK)
-		status = evc_latest_create(&as, &mailbox->subscriptions, &evc_mailbox_kind_shared, conflation, out);
-	return status;
-}
-
-enum evc_status evc_shared_mailbox_add_latest_subscription(struct evc_shared_mailbox *mailbox, const struct evc_shared_subscription_options *options,
-						 struct evc_subscription **out)
-{
-	return add_latest(mailbox, options, NULL, out);
+	return add(mailbox, options, &evc_latest_only, out);
 }
 
 enum evc_status evc_shared_mailbox_add_conflated_subscription(struct evc_shared_mailbox *mailbox,
-						    const struct evc_shared_subscription_options *options,
-						    const struct evc_conflation *conflation,
-						    struct evc_subscription **out)
+							      const struct evc_shared_subscription_options *options,
+							      const struct evc_conflation *conflation,
+							      struct evc_subscription **out)
 {
-	return conflation != NULL ? add_latest(mailbox, options, conflation, out) : EVC_INVALID_ARGUMENT;
+	return conflation != NULL ? add(mailbox, options, conflation, out) : EVC_INVALID_ARGUMENT;
 }
 
 void evc_shared_mailbox_depths(struct evc_shared_mailbox *mailbox, uint64_t depths[EVC_LANE_COUNT])

@@ -51,7 +51,6 @@
 #define EVC_SHARED_MAILBOX_PRIVATE_H
 
 #include "eventcore/shared_mailbox.h"
-#include "latest/subscription_list.h"
 #include "mailbox/bound.h"
 #include "memory/envelope.h"
 #include "platform/event_count.h"
