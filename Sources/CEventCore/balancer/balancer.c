@@ -63,21 +63,18 @@ enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 		.sink = { evc_balancer_accept, retain, release, false, 0, NULL, NULL, NULL },
 		/* It delivers nothing: envelopes are readdressed or refused before a consumer sees them. */
 		.subscription = {
+			.sink = &balancer->sink,
 			.drop = own.drop,
 			.finalize = own.finalize,
 			.context = own.context,
 		},
 		.choose = own.choose,
+		.turn = own.turn != NULL ? (_Atomic uint32_t *)(void *)own.turn : &balancer->own_turn,
+		.references = 1,
+		.mutex = PTHREAD_MUTEX_INITIALIZER,
 	};
-	if (pthread_mutex_init(&balancer->mutex, NULL) != 0) {
-		evc_deallocate(balancer, sizeof(*balancer), _Alignof(struct evc_balancer));
-		return EVC_OUT_OF_MEMORY;
-	}
-	balancer->subscription.sink = &balancer->sink;
-	balancer->turn = own.turn != NULL ? (_Atomic uint32_t *)(void *)own.turn : &balancer->own_turn;
 	if (own.clock != NULL)
 		balancer->clock = *own.clock;
-	atomic_init(&balancer->references, 1);
 	*out = balancer;
 	return EVC_OK;
 }

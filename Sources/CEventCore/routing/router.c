@@ -89,14 +89,13 @@ enum evc_status evc_router_create(struct evc_router **out)
 	if (router == NULL)
 		return EVC_OUT_OF_MEMORY;
 	table = create_table(FIRST_CAPACITY, NULL);
-	*router = (struct evc_router){ .number = new_number(), .version = new_number(), .table = table };
-	if (table == NULL || pthread_mutex_init(&router->mutex, NULL) != 0) {
-		if (table != NULL)
-			evc_deallocate(table, table_size(FIRST_CAPACITY),
-				       _Alignof(struct evc_route_table));
+	if (table == NULL) {
 		evc_deallocate(router, sizeof(*router), _Alignof(struct evc_router));
 		return EVC_OUT_OF_MEMORY;
 	}
+	*router = (struct evc_router){
+		.number = new_number(), .version = new_number(), .table = table, .mutex = PTHREAD_MUTEX_INITIALIZER
+	};
 	*out = router;
 	return EVC_OK;
 }

@@ -45,6 +45,7 @@ static bool init(struct evc_scheduler *scheduler, const struct evc_scheduler_opt
 		.wake = options->wake,
 		.wake_context = options->wake_context,
 		.store = { .fresh = EVC_TIMER_FIRST },
+		.heap_mutex = PTHREAD_MUTEX_INITIALIZER,
 		.heap = { .last = EVC_TIMER_FIRST - 1 },
 		/* The caller knows no time yet: a driven scheduler's first timer wakes it. */
 		.sleeps_until = options->driven ? EVC_FOREVER : 0,
@@ -52,7 +53,6 @@ static bool init(struct evc_scheduler *scheduler, const struct evc_scheduler_opt
 	};
 	strncpy(scheduler->name, options->name != NULL ? options->name : "evc-scheduler",
 		sizeof(scheduler->name) - 1);
-	pthread_mutex_init(&scheduler->heap_mutex, NULL);
 	return evc_event_count_open(&scheduler->ended);
 }
 

@@ -42,26 +42,19 @@ enum evc_status evc_shared_mailbox_create_bounded(uint64_t capacity, enum evc_ov
 		return EVC_OUT_OF_MEMORY;
 	*mailbox = (struct evc_shared_mailbox){
 		.sink = { accept, retain, release, false, EVC_NEEDS_SEGMENT, NULL, NULL, NULL },
+		.references = 1,
+		.worker_mutex = PTHREAD_MUTEX_INITIALIZER,
 	};
-	if (!evc_shared_lanes_open(&mailbox->lanes))
-		goto no_lanes;
-	if (pthread_mutex_init(&mailbox->worker_mutex, NULL) != 0)
-		goto no_mutex;
-	if (!evc_event_count_open(&mailbox->woken))
-		goto no_event_count;
-	if (capacity > 0 && !evc_shared_bound_open(mailbox, capacity, overflow, block_ns))
-		goto no_bound;
-	atomic_init(&mailbox->references, 1);
-	*out = mailbox;
-	return EVC_OK;
-
-no_bound:
-	evc_event_count_close(&mailbox->woken);
-no_event_count:
-	pthread_mutex_destroy(&mailbox->worker_mutex);
-no_mutex:
-	evc_shared_lanes_close(&mailbox->lanes);
-no_lanes:
+	if (evc_shared_lanes_open(&mailbox->lanes)) {
+		if (evc_event_count_open(&mailbox->woken)) {
+			if (capacity == 0 || evc_shared_bound_open(mailbox, capacity, overflow, block_ns)) {
+				*out = mailbox;
+				return EVC_OK;
+			}
+			evc_event_count_close(&mailbox->woken);
+		}
+		evc_shared_lanes_close(&mailbox->lanes);
+	}
 	evc_deallocate(mailbox, sizeof(*mailbox), _Alignof(struct evc_shared_mailbox));
 	return EVC_OUT_OF_MEMORY;
 }
