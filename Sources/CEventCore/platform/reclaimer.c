@@ -48,13 +48,12 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-#define _GNU_SOURCE 1
 #include "platform/domain.h"
 
 #include "platform/clock.h"
 #include "platform/compiler.h"
 #include "eventcore/reclaim.h"
-#include "platform/background_thread.h"
+#include "platform/own_thread.h"
 #include "platform/parker_private.h"
 
 #include <pthread.h>
@@ -211,11 +210,7 @@ static void *run(void *opaque)
 	(void)opaque;
 	/* Before the first turn, in which a reclaim may retire something: it then starts no thread. */
 	atomic_store_explicit(&is_running, true, memory_order_release);
-#ifdef __APPLE__
-	pthread_setname_np("evc-reclaimer");
-#else
-	pthread_setname_np(pthread_self(), "evc-reclaimer");
-#endif
+	evc_own_thread_set_name("evc-reclaimer");
 	for (;;) {
 		uint32_t ticket = evc_parker_prepare(&parker);
 		uint64_t begin, age, wait = until_call();

@@ -15,7 +15,7 @@
 #include "memory/thread_record.h"
 #include "platform/allocator.h"
 #include "platform/domain.h"
-#include "platform/last_thread.h"
+#include "platform/own_thread.h"
 #include "scheduler/scheduler_private.h"
 #include "shared/shared_mailbox_private.h"
 #include "tree/tree_reclaim.h"

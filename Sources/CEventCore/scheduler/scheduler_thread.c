@@ -3,8 +3,7 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-#define _GNU_SOURCE 1
-#include "platform/last_thread.h"
+#include "platform/own_thread.h"
 #include "scheduler/scheduler_private.h"
 
 #ifdef __linux__
@@ -25,11 +24,7 @@ static void *run(void *opaque)
 	pthread_t last;
 
 	thread_of = scheduler;
-#ifdef __APPLE__
-	pthread_setname_np(scheduler->name);
-#else
-	pthread_setname_np(pthread_self(), scheduler->name);
-#endif
+	evc_own_thread_set_name(scheduler->name);
 #ifdef __linux__
 	/* The system may delay every sleep by 50 us to save wake-ups; these sleeps end at deadlines. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);

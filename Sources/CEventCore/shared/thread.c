@@ -8,7 +8,7 @@
 
 #include "mailbox/mailbox_private.h"
 #include "platform/allocator.h"
-#include "platform/last_thread.h"
+#include "platform/own_thread.h"
 #include "platform/options.h"
 #include "shared/shared_mailbox_private.h"
 
@@ -49,14 +49,8 @@ static void *run(void *opaque)
 {
 	struct evc_thread *thread = opaque;
 
-	/* On Apple's systems only the thread itself can set its name. */
-	if (thread->name[0] != '\0') {
-#ifdef __APPLE__
-		pthread_setname_np(thread->name);
-#else
-		pthread_setname_np(pthread_self(), thread->name);
-#endif
-	}
+	if (thread->name[0] != '\0')
+		evc_own_thread_set_name(thread->name);
 	if (thread->worker != NULL)
 		(void)evc_worker_run_claimed(thread->worker);
 	else

@@ -3,14 +3,24 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
-#endif
-#include "platform/background_thread.h"
+#include "platform/own_thread.h"
+
+#include "platform/compiler.h"
 
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
+
+void evc_own_thread_set_name(const char *name)
+{
+#ifdef __APPLE__
+	pthread_setname_np(name);
+#else
+	pthread_setname_np(pthread_self(), name);
+#endif
+}
 
 /*
  * Creates the thread. It would otherwise get the scheduling and the processors of whichever thread had work for it
@@ -71,5 +81,43 @@ bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *))
 	is_there = create(thread, run);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return is_there;
+}
+
+/* 0 for none. Relaxed: a handle, which one thread gets; the join orders the rest. */
+static _Atomic(pthread_t) last_thread;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void forget(void)
+{
+	/* The parent's threads do not exist in a child of fork. */
+	atomic_store_explicit(&last_thread, (pthread_t)0, memory_order_relaxed);
+}
+
+static void prepare_fork(void)
+{
+	pthread_atfork(NULL, NULL, forget);
+}
+
+pthread_t evc_last_thread_become(void)
+{
+	pthread_once(&fork_once, prepare_fork);
+#ifdef EVC_THREAD_SANITIZER
+	/* It reports a thread that nobody has joined when the program ends, as the last one. */
+	pthread_detach(pthread_self());
+	return (pthread_t)0;
+#else
+	return atomic_exchange_explicit(&last_thread, pthread_self(), memory_order_relaxed);
+#endif
+}
+
+void evc_last_thread_join(pthread_t last)
+{
+	if (last != (pthread_t)0)
+		pthread_join(last, NULL);
+}
+
+void evc_last_thread_end(void)
+{
+	evc_last_thread_join(atomic_exchange_explicit(&last_thread, (pthread_t)0, memory_order_relaxed));
 }
 #endif
