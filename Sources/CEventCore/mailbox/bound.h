@@ -100,8 +100,9 @@ struct evc_bound {
 	/* Advances when places have become free for those who wait, and when the mailbox closes. */
 	struct evc_event_count rounds;
 	/*
-	 * Of a private mailbox: the thread that has entered it, or 0; and how often it has, since who consumes it by hand may
-	 * enter it again. `entries` is the consumer's alone.
+	 * Of a private mailbox: the thread that has entered it, or 0 (relaxed, since a thread compares it with itself alone,
+	 * which no other thread stores); and how often it has, since who consumes it by hand may enter it again. `entries` is
+	 * the consumer's alone.
 	 */
 	_Atomic uintptr_t consumer;
 	unsigned entries;
@@ -163,34 +164,13 @@ void evc_bound_unblock(struct evc_bound *bound, uint64_t places);
 /* Frees places that events were given and do not come to use. The producer. */
 void evc_bound_give_back(struct evc_bound *bound, uint32_t places);
 
-/* Around what runs as the consumer of a private mailbox. */
-static inline void evc_bound_enter(struct evc_bound *bound)
-{
-	/* Relaxed, all three: a thread compares this with itself alone, which no other thread stores. */
-	if (bound->entries++ == 0)
-		atomic_store_explicit(&bound->consumer, (uintptr_t)pthread_self(), memory_order_relaxed);
-}
-
-static inline void evc_bound_leave(struct evc_bound *bound)
-{
-	if (--bound->entries == 0)
-		atomic_store_explicit(&bound->consumer, 0, memory_order_relaxed);
-}
-
-/* True if the calling thread is inside. */
-static inline bool evc_bound_is_entered(struct evc_bound *bound)
-{
-	return atomic_load_explicit(&bound->consumer, memory_order_relaxed) == (uintptr_t)pthread_self();
-}
-
 /*
- * bound_accept.c: what the sink of a bounded mailbox does with a chain; of one envelope that found no place, with
- * EVC_OK and `*is_admitted` false if it has ended, and `*end` as above; and counts what it refuses.
+ * bound_accept.c: what the sink of a bounded mailbox does with a chain; and of one envelope that found no place, with
+ * EVC_OK and `*is_admitted` false if it has ended, and `*end` as above.
  */
 enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain *chain);
 enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, uint64_t *end,
 				   bool *is_admitted);
-void evc_bound_count_refused(struct evc_bound *bound, uint32_t events);
 
 /* Adds the counters of a bound, which may be NULL, to those of its mailbox. Any thread. */
 void evc_bound_read(struct evc_bound *bound, const uint64_t depths[EVC_LANE_COUNT],

@@ -7,11 +7,6 @@
 #include "mailbox/bound.h"
 #include "memory/envelope.h"
 
-void evc_bound_count_refused(struct evc_bound *bound, uint32_t events)
-{
-	atomic_fetch_add_explicit(&bound->refused, events, memory_order_relaxed);
-}
-
 /* Ends an event that the mailbox has accepted: the new one, or one that is displaced in its favour. */
 static void drop(struct evc_bound *bound, struct evc_envelope *envelope, bool is_new)
 {
@@ -62,7 +57,7 @@ static void refuse_rest(struct evc_bound *bound, struct evc_envelope *envelope, 
 	struct evc_thread_record *record = evc_thread_record_current;
 	struct evc_chain rest = { envelope, NULL, count, 0 };
 
-	evc_bound_count_refused(bound, count);
+	atomic_fetch_add_explicit(&bound->refused, count, memory_order_relaxed);
 	/* As in drop. */
 	if (record != NULL)
 		record->overflow.refused += count;
@@ -185,7 +180,7 @@ enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain
 				return EVC_OK;
 			}
 			if (status == EVC_FULL)
-				evc_bound_count_refused(bound, left);
+				atomic_fetch_add_explicit(&bound->refused, left, memory_order_relaxed);
 			return status;
 		}
 		left -= done;

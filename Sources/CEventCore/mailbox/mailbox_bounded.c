@@ -38,7 +38,8 @@ static void clear_blocked(struct evc_sink *sink)
 
 static bool is_consumer(struct evc_sink *sink)
 {
-	return evc_bound_is_entered(evc_mailbox_of(sink)->bound);
+	return atomic_load_explicit(&evc_mailbox_of(sink)->bound->consumer, memory_order_relaxed) ==
+	       (uintptr_t)pthread_self();
 }
 
 static enum evc_status post(struct evc_sink *sink, const struct evc_chain *chain)
@@ -78,7 +79,7 @@ static enum evc_status accept_one(struct evc_sink *sink, struct evc_envelope *en
 
 		record->overflow = counts;
 		if (status == EVC_FULL)
-			evc_bound_count_refused(mailbox->bound, 1);
+			atomic_fetch_add_explicit(&mailbox->bound->refused, 1, memory_order_relaxed);
 		if (!is_admitted)
 			return status;
 	}

@@ -199,8 +199,8 @@ struct evc_mailbox *evc_mailbox_enter(struct evc_mailbox *mailbox)
 {
 	struct evc_consumed *before = evc_consumed_current;
 
-	if (evc_unlikely(mailbox->bound != NULL))
-		evc_bound_enter(mailbox->bound);
+	if (evc_unlikely(mailbox->bound != NULL) && mailbox->bound->entries++ == 0)
+		atomic_store_explicit(&mailbox->bound->consumer, (uintptr_t)pthread_self(), memory_order_relaxed);
 	evc_consumed_current = &mailbox->own;
 	return before != NULL ? mailbox_of(before) : NULL;
 }
@@ -209,8 +209,8 @@ void evc_mailbox_leave(struct evc_mailbox *before)
 {
 	struct evc_mailbox *mailbox = mailbox_of(evc_consumed_current);
 
-	if (evc_unlikely(mailbox->bound != NULL))
-		evc_bound_leave(mailbox->bound);
+	if (evc_unlikely(mailbox->bound != NULL) && --mailbox->bound->entries == 0)
+		atomic_store_explicit(&mailbox->bound->consumer, 0, memory_order_relaxed);
 	evc_consumed_current = before != NULL ? &before->own : NULL;
 }
 

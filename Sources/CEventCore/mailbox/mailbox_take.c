@@ -48,18 +48,6 @@ static inline struct next_lane next_lane(struct evc_mailbox *mailbox, unsigned d
 	return (struct next_lane){ lane, mailbox->sorting >> lane & 1u };
 }
 
-/*
- * A consumer that drains few envelopes at a time competes with the producers for the lines that they are
- * about to write. It therefore pauses first: up to 4 µs while events arrive in quick succession, and hardly
- * at all otherwise. Nanoseconds an event, with and without: one producer 28 and 31, two 31 and 34, four 33
- * and 36.
- */
-static void await_more(struct evc_mailbox *mailbox)
-{
-	for (uint32_t i = 0; i < mailbox->pace; i++)
-		evc_pause();
-}
-
 /* Adapts the pause to the number of envelopes that a drain has found. */
 static void adapt_pace(struct evc_mailbox *mailbox, uint32_t came)
 {
@@ -142,8 +130,13 @@ static bool sort(struct evc_mailbox *mailbox, unsigned lane)
 
 	if (drains) {
 		is_paced = mailbox->paces && (mailbox->occupied | mailbox->sorting) == 0;
-		if (is_paced)
-			await_more(mailbox);
+		/*
+		 * A consumer that drains few envelopes at a time competes with the producers for the lines that they are about
+		 * to write. It therefore pauses first: up to 4 µs while events arrive in quick succession, and hardly at all
+		 * otherwise. Nanoseconds an event, with and without: one producer 28 and 31, two 31 and 34, four 33 and 36.
+		 */
+		for (uint32_t i = 0; is_paced && i < mailbox->pace; i++)
+			evc_pause();
 		list->last = list->rest = drain(mailbox, lane);
 	}
 	is_sorted = lane < EVC_LANE_FIRST_QUEUE ? pile(list, &count) : reverse(list, &count);

@@ -98,19 +98,6 @@ static void flush_returns(struct evc_mailbox *mailbox)
 	evc_return_cache_flush(mailbox->by_hand);
 }
 
-static bool park(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t end)
-{
-	uint64_t limit = evc_clock_left(end);
-
-	flush_returns(mailbox);
-	while (!sleep_once(mailbox, waiter, limit)) {
-		limit = evc_clock_left(end);
-		if (limit == 0)
-			return false;
-	}
-	return true;
-}
-
 bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint64_t timeout)
 {
 	const enum evc_wait_strategy strategy = mailbox->options.strategy;
@@ -142,7 +129,13 @@ bool evc_wait(struct evc_mailbox *mailbox, const struct evc_waiter *waiter, uint
 		mailbox->grace_left--;
 		break;
 	}
-	return park(mailbox, waiter, end);
+	flush_returns(mailbox);
+	for (uint64_t limit = evc_clock_left(end); !sleep_once(mailbox, waiter, limit);) {
+		limit = evc_clock_left(end);
+		if (limit == 0)
+			return false;
+	}
+	return true;
 }
 
 static bool has_news(void *context)
