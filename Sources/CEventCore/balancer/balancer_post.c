@@ -106,13 +106,6 @@ static enum evc_status post_to(struct evc_thread_record *record, const struct ev
 	return EVC_OK;
 }
 
-/* A2, A3: after a refusal. */
-static bool has_receivers(struct evc_balancer *balancer)
-{
-	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&balancer->current, memory_order_relaxed) != NULL;
-}
-
 /* Posts a chain that is promised to `index`, there or to the next that is open. False: all have closed or gone. */
 static bool post(struct evc_balancer *balancer, const struct evc_snapshot *receivers, uint32_t index,
 		 const struct evc_chain *chain)
@@ -127,7 +120,9 @@ static bool post(struct evc_balancer *balancer, const struct evc_snapshot *recei
 		if (evc_likely(post_to(evc_thread_record_current, entry, chain) == EVC_OK))
 			return true;
 		evc_load_withdraw(entry->load, chain->count);
-		if (!has_receivers(balancer))
+		/* A2, A3. */
+		atomic_thread_fence(memory_order_acquire);
+		if (atomic_load_explicit(&balancer->current, memory_order_relaxed) == NULL)
 			index = receivers->count;
 		else
 			index = promise(receivers, index + 1 < receivers->count ? index + 1 : 0, chain->count);

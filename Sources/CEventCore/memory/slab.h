@@ -167,8 +167,6 @@ void evc_pool_grow(struct evc_pool *pool, size_t bytes);
 bool evc_pool_let_go(struct evc_pool *pool, size_t floor);
 /* slab_trim.c: a segment was returned; arms the trim if there may be something for the system. Lock-free. */
 void evc_pool_note_return(void);
-/* slab_trim.c: gives back all that no thread keeps; the next turn of the domain frees it. For evc_shutdown. */
-void evc_pool_end_all(void);
 /* slab_trim.c: a thread has ended; its slab pools keep nothing. Lock-free. */
 void evc_pool_note_end(void);
 

@@ -179,17 +179,6 @@ static void let_go_of_slab_segment(struct evc_pool *pool, struct evc_segment *se
 	evc_domain_retire(&slab->retired, EVC_SLAB_SIZE, destroy);
 }
 
-static bool release(struct evc_pool *pool, struct evc_segment *segment)
-{
-	size_t size = segment_size(pool);
-
-	if (segment->is_released || !evc_release_pages(evc_segment_memory(segment), size))
-		return false;
-	segment->is_released = true;
-	shrink(pool, size);
-	return true;
-}
-
 /* Segments that go back on a list, in their order. */
 struct chain {
 	struct evc_segment *first, *last;
@@ -218,6 +207,7 @@ static void list_again(struct evc_segment_list *list, const struct chain *chain)
 /* Releases what the floor does not need of the held segments, and lists the others again. */
 static void let_go(struct holding *holding)
 {
+	const size_t size = segment_size(holding->pool);
 	struct chain warm = { NULL, NULL }, cold = { NULL, NULL };
 	struct evc_segment *next;
 
@@ -228,9 +218,12 @@ static void let_go(struct holding *holding)
 				let_go_of_slab_segment(holding->pool, segment);
 				continue;
 			}
-			if (holding->free_bytes >= holding->floor + segment_size(holding->pool) &&
-			    release(holding->pool, segment))
-				holding->free_bytes -= segment_size(holding->pool);
+			if (holding->free_bytes >= holding->floor + size && !segment->is_released &&
+			    evc_release_pages(evc_segment_memory(segment), size)) {
+				segment->is_released = true;
+				shrink(holding->pool, size);
+				holding->free_bytes -= size;
+			}
 		}
 		append(segment->is_released ? &cold : &warm, segment);
 	}
@@ -258,13 +251,6 @@ bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
 		let_go(&holding);
 	}
 	return is_busy;
-}
-
-void evc_pool_end_all(void)
-{
-	/* Twice: the first look only finds out which slab pools are in use, and nobody uses them. */
-	evc_pool_trim();
-	evc_pool_trim();
 }
 
 /* Held by the one thread that trims; others do not wait for it. */

@@ -77,18 +77,6 @@ void evc_thread_records_end(void)
 	key_once = (pthread_once_t)PTHREAD_ONCE_INIT;
 }
 
-static struct evc_thread_record *adopt(void)
-{
-	struct evc_thread_record *record;
-
-	pthread_mutex_lock(&mutex);
-	record = orphans;
-	if (record != NULL)
-		orphans = record->next_orphan;
-	pthread_mutex_unlock(&mutex);
-	return record;
-}
-
 static struct evc_thread_record *create_record(void)
 {
 	struct evc_thread_record *record = evc_allocate(EVC_THREAD_RECORD_SIZE, EVC_THREAD_RECORD_ALIGNMENT);
@@ -110,7 +98,11 @@ struct evc_thread_record *evc_thread_record_attach(void)
 	struct evc_thread_record *record;
 
 	pthread_once(&key_once, make_key);
-	record = adopt();
+	pthread_mutex_lock(&mutex);
+	record = orphans;
+	if (record != NULL)
+		orphans = record->next_orphan;
+	pthread_mutex_unlock(&mutex);
 	if (record == NULL)
 		record = create_record();
 	if (record == NULL)
@@ -124,29 +116,26 @@ struct evc_thread_record *evc_thread_record_attach(void)
 	return record;
 }
 
-static void trim_record(struct evc_thread_record *record, struct evc_trim *trim)
+/* True if slabs are left. */
+static bool trim_record(struct evc_thread_record *record, struct evc_trim *trim)
 {
+	bool has_slabs = false;
+
 	for (unsigned i = 0; i < EVC_CLASS_COUNT; i++) {
 		size_t floor = i == 0 ? EVC_POOL_FLOOR_BYTES : EVC_POOL_FLOOR_BYTES / 4;
 		struct evc_pool *pool = &record->pools[i];
+		size_t bytes;
 
 		if (i == 0)
 			floor += atomic_load_explicit(&record->reserve_bytes, memory_order_relaxed);
 		if (record->is_claimed)
 			floor = 0;
 		trim->is_busy |= evc_pool_let_go(pool, floor);
-		trim->has_surplus |=
-			atomic_load_explicit(&pool->bytes, memory_order_relaxed) > floor;
+		bytes = atomic_load_explicit(&pool->bytes, memory_order_relaxed);
+		trim->has_surplus |= bytes > floor;
+		has_slabs |= bytes > 0;
 	}
-}
-
-static bool is_empty(struct evc_thread_record *record)
-{
-	size_t bytes = 0;
-
-	for (unsigned i = 0; i < EVC_CLASS_COUNT; i++)
-		bytes += atomic_load_explicit(&record->pools[i].bytes, memory_order_relaxed);
-	return bytes == 0;
+	return has_slabs;
 }
 
 /* Frees a claimed record without slabs, which follows `before` in the list of all (NULL: the first). */
@@ -177,8 +166,7 @@ void evc_thread_records_trim(struct evc_trim *trim)
 	/* Only a trim removes records from the list, so that the links can be followed without the mutex. */
 	for (; record != NULL; record = next) {
 		next = record->next;
-		trim_record(record, trim);
-		if (record->is_claimed && is_empty(record)) {
+		if (!trim_record(record, trim) && record->is_claimed) {
 			free_record(record, before);
 			continue;
 		}

@@ -152,17 +152,7 @@ static inline struct evc_envelope *evc_envelope_take(struct evc_thread_record *r
 	return envelope;
 }
 
-/* The same without a function call; only if evc_envelope_is_in_hand. */
-static inline struct evc_envelope *evc_envelope_take_in_hand(struct evc_thread_record *record,
-							     unsigned lane)
-{
-	struct evc_envelope *envelope =
-		evc_cursor_take(&record->envelopes[lane], EVC_ENVELOPE_SHIFT);
-
-	evc_slot_prefetch(envelope);
-	return envelope;
-}
-
+/* True if evc_envelope_take calls no function. */
 static inline bool evc_envelope_is_in_hand(struct evc_thread_record *record, unsigned lane)
 {
 	return record->envelopes[lane].free != 0;

@@ -10,6 +10,7 @@
  * the allocator. When this thread has given back what it keeps, and everything that can be freed is, no block is left
  * unless somebody uses it.
  */
+#include "eventcore/pool.h"
 #include "eventcore/reclaim.h"
 #include "memory/consumed.h"
 #include "memory/thread_record.h"
@@ -50,7 +51,9 @@ static bool free_all(void)
 	/* A `finalize` may have made this thread a record. */
 	if (evc_unregister_thread() != EVC_OK)
 		return false;
-	evc_pool_end_all();
+	/* All that no thread keeps. Twice: the first look only finds out which slab pools are in use, and nobody uses them. */
+	evc_pool_trim();
+	evc_pool_trim();
 	evc_domain_reclaim_all();
 	return evc_allocated_blocks() == evc_domain_blocks();
 }

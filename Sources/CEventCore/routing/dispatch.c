@@ -12,23 +12,15 @@
 
 #include <string.h>
 
-/* NULL if the key has no receiver, or its route is not cached. */
-static inline struct evc_route_cache_entry *cached(struct evc_thread_record *record, struct evc_router *router,
-						   uint64_t key)
-{
-	struct evc_route_cache_entry *entry = evc_route_cache_entry_for(router, key, record);
-
-	return evc_likely(evc_route_cache_hits(entry, router, key) && entry->snapshot != NULL) ? entry : NULL;
-}
-
 static const struct evc_stamp no_stamp;
 
-/* Pins the route cache until commit_one. */
+/* Pins the route cache until commit_one. Only if evc_envelope_is_in_hand. */
 static inline void *begin_in_hand(struct evc_thread_record *record, const struct evc_snapshot *snapshot,
 				  unsigned lane)
 {
-	struct evc_envelope *envelope = evc_envelope_take_in_hand(record, lane);
+	struct evc_envelope *envelope = evc_cursor_take(&record->envelopes[lane], EVC_ENVELOPE_SHIFT);
 
+	evc_slot_prefetch(envelope);
 	evc_dispatch_address(envelope, &snapshot->entries[0], no_stamp, lane, 0);
 	record->pins++;
 	return envelope->bytes;
@@ -90,8 +82,9 @@ static inline void *begin_by_route(struct evc_router *router, uint64_t key, unsi
 
 	if (evc_unlikely(record == NULL || lane >= EVC_LANE_COUNT || evc_payload_is_boxed(size, alignment)))
 		return NULL;
-	entry = cached(record, router, key);
-	if (evc_unlikely(entry == NULL))
+	entry = evc_route_cache_entry_for(router, key, record);
+	/* Its route is not cached, or the key has no receiver. */
+	if (evc_unlikely(!(evc_route_cache_hits(entry, router, key) && entry->snapshot != NULL)))
 		return NULL;
 	if (evc_unlikely(evc_consumed_current != NULL))
 		return begin_place(record, router, entry,

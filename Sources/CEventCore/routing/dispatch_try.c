@@ -45,26 +45,20 @@ static bool all_can(const struct evc_snapshot *snapshot)
 	return true;
 }
 
-/* The router's clock is user code, which must not end the record meanwhile. */
-static uint64_t time_of(struct evc_thread_record *record, const struct evc_snapshot *snapshot)
-{
-	uint64_t time;
-
-	record->pins++;
-	time = evc_snapshot_time(snapshot);
-	record->pins--;
-	return time;
-}
-
 /* In a section. */
 static enum evc_status dispatch(struct evc_thread_record *record, const struct evc_snapshot *snapshot, unsigned lane,
 				const void *payload, size_t size, uint32_t *accepted)
 {
 	struct evc_envelope *envelope, *next;
+	uint64_t time;
 
 	if (!all_can(snapshot))
 		return EVC_UNSUPPORTED;
-	envelope = make(record, snapshot, snapshot->timed ? time_of(record, snapshot) : 0, lane);
+	/* The router's clock is user code, which must not end the record meanwhile. */
+	record->pins++;
+	time = snapshot->timed ? evc_snapshot_time(snapshot) : 0;
+	record->pins--;
+	envelope = make(record, snapshot, time, lane);
 	if (envelope == NULL)
 		return EVC_WOULD_ALLOCATE;
 	for (; envelope != NULL; envelope = next) {
