@@ -77,16 +77,6 @@ void evc_cells_close(struct evc_cells *cells)
 		free_nodes(cells->root, EVC_CELLS_ROOT_BITS);
 }
 
-/* Puts a cell that is found by now into the list of all. */
-static void list(struct evc_cells *cells, struct evc_cell *cell)
-{
-	cell->before = atomic_load_explicit(&cells->last, memory_order_relaxed);
-	/* Release, pairs with those that read figures. */
-	while (!atomic_compare_exchange_weak_explicit(&cells->last, &cell->before, cell, memory_order_release,
-						      memory_order_relaxed))
-		;
-}
-
 /* A2: replaces a cell of another hash by a node that contains it. Returns what is there then; 0 = out of memory. */
 static uintptr_t split(_Atomic uintptr_t *place, uintptr_t word, unsigned looked_at)
 {
@@ -169,10 +159,15 @@ struct evc_cell *evc_cells_add(struct evc_cells *cells, uint64_t hash, const voi
 	if (added == NULL)
 		return NULL;
 	found = go(cells, hash, added, payload);
-	if (found == added)
-		list(cells, added);
-	else
+	if (found != added) {
 		unmake(cells, added);
-	return found;
+		return found;
+	}
+	added->before = atomic_load_explicit(&cells->last, memory_order_relaxed);
+	/* Release, pairs with those that read figures. */
+	while (!atomic_compare_exchange_weak_explicit(&cells->last, &added->before, added, memory_order_release,
+						      memory_order_relaxed))
+		;
+	return added;
 }
 #endif

@@ -80,12 +80,6 @@ void evc_cells_close(struct evc_cells *cells);
 /* The slow path of evc_cells_find. */
 struct evc_cell *evc_cells_add(struct evc_cells *cells, uint64_t hash, const void *payload);
 
-static inline uint64_t evc_cells_hash(const struct evc_cells *cells, const void *payload)
-{
-	/* 2^64 divided by the golden ratio: spreads keys that follow one another evenly over the top bits. */
-	return cells->how.number(cells->how.context, payload) * UINT64_C(0x9E3779B97F4A7C15);
-}
-
 /* The cell is of this hash: is it the key's? */
 static inline bool evc_cells_is_same(const struct evc_cells *cells, const struct evc_cell *cell, const void *payload)
 {
@@ -95,7 +89,8 @@ static inline bool evc_cells_is_same(const struct evc_cells *cells, const struct
 /* Returns the cell of an event's key. NULL = out of memory. */
 static inline struct evc_cell *evc_cells_find(struct evc_cells *cells, const void *payload)
 {
-	const uint64_t hash = evc_cells_hash(cells, payload);
+	/* 2^64 divided by the golden ratio: spreads keys that follow one another evenly over the top bits. */
+	const uint64_t hash = cells->how.number(cells->how.context, payload) * UINT64_C(0x9E3779B97F4A7C15);
 	uint64_t rest = hash << EVC_CELLS_ROOT_BITS;
 	/* F1. */
 	uintptr_t word = atomic_load_explicit(&cells->root[hash >> (64 - EVC_CELLS_ROOT_BITS)], memory_order_acquire);

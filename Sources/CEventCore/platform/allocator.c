@@ -77,7 +77,6 @@ static void default_deallocate(void *context, void *memory, size_t size, size_t 
 }
 
 static const struct evc_allocator default_allocator = {
-	.context = NULL,
 	.allocate = default_allocate,
 	.deallocate = default_deallocate,
 };

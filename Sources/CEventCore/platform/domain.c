@@ -32,11 +32,7 @@
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#endif
 
-static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-
-#if defined(__linux__)
 static bool barrier_available;
 
 static bool membarrier(int command)
@@ -44,6 +40,8 @@ static bool membarrier(int command)
 	return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
 #endif
+
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
 /*
  * A library that can be unloaded takes liburcu along, which has a destructor for threads that have used it; they may

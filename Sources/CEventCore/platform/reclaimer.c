@@ -163,6 +163,7 @@ static bool take_turn(uint64_t deadline)
 
 static void begin_turn(void)
 {
+	pthread_mutex_lock(&turn);
 	has_turn = reclaims = true;
 }
 
@@ -216,7 +217,6 @@ static void *run(void *opaque)
 		uint64_t begin, age, wait = until_call();
 
 		if (wait == 0) {
-			pthread_mutex_lock(&turn);
 			begin_turn();
 			call_if_due();
 			end_turn();
@@ -242,7 +242,6 @@ static void *run(void *opaque)
 				break;
 			(void)evc_parker_wait(&parker, ticket, limit - age);
 		}
-		pthread_mutex_lock(&turn);
 		begin_turn();
 		(void)take_turn(EVC_FOREVER);
 		end_turn();
@@ -292,10 +291,9 @@ static __attribute__((noinline, cold)) bool start(void)
 	is_there = atomic_load_explicit(&is_running, memory_order_relaxed);
 	if (!is_there && (parker.ops != NULL || evc_parker_init(&parker, NULL) == EVC_OK)) {
 		is_there = evc_background_thread_create(&thread, run);
-		if (is_there) {
+		if (is_there)
 			/* The thread does this too. Release: the parker. */
 			atomic_store_explicit(&is_running, true, memory_order_release);
-		}
 	}
 	pthread_mutex_unlock(&starting);
 	return is_there;
@@ -375,7 +373,7 @@ enum evc_status evc_reclaim(uint64_t budget)
 	pthread_once(&prepared, prepare);
 	if (pthread_mutex_trylock(&turn) != 0)
 		return EVC_TIMED_OUT;
-	begin_turn();
+	has_turn = reclaims = true;
 	is_done = take_turn(evc_clock_after(budget));
 	call_if_due();
 	end_turn();
@@ -413,7 +411,6 @@ bool evc_domain_stop(void)
 void evc_domain_reclaim_all(void)
 {
 	pthread_once(&prepared, prepare);
-	pthread_mutex_lock(&turn);
 	begin_turn();
 	do
 		(void)take_turn(EVC_FOREVER);

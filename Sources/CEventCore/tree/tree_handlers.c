@@ -8,18 +8,6 @@
 #include "tree/tree_memory.h"
 #include "tree/tree_reclaim.h"
 
-static void init_handler(struct evc_handler *handler, struct evc_node *node, uint64_t key,
-			 uint8_t modes, void *object, bool is_kept)
-{
-	evc_tree_init_item(&handler->item, EVC_ITEM_HANDLER, object);
-	handler->item.modes = modes;
-	atomic_init(&handler->item.parts, is_kept ? 0 : EVC_PART_CALLER);
-	handler->key = key;
-	atomic_init(&handler->next, NULL);
-	handler->node = node;
-	handler->release = node->release;
-}
-
 enum evc_status evc_node_add_handler(struct evc_node *node, uint64_t key, uint8_t modes,
 				     void *object, struct evc_handler **out)
 {
@@ -31,7 +19,10 @@ enum evc_status evc_node_add_handler(struct evc_node *node, uint64_t key, uint8_
 	handler = evc_tree_allocate(sizeof(*handler));
 	if (handler == NULL)
 		return EVC_OUT_OF_MEMORY;
-	init_handler(handler, node, key, modes, object, out != NULL);
+	*handler = (struct evc_handler){ .key = key, .node = node, .release = node->release };
+	evc_tree_init_item(&handler->item, EVC_ITEM_HANDLER, object);
+	handler->item.modes = modes;
+	atomic_init(&handler->item.parts, out != NULL ? 0 : EVC_PART_CALLER);
 	bit = evc_tree_bit(key);
 	evc_tree_lock();
 	now = evc_tree_now();

@@ -87,11 +87,6 @@ static unsigned index_of(size_t size)
 	return size <= EVC_TREE_SMALL ? 0 : 1;
 }
 
-static struct slab *slab_of(const void *slot)
-{
-	return (struct slab *)((uintptr_t)slot & ~(uintptr_t)(EVC_TREE_SLAB - 1));
-}
-
 static void push(struct slab **list, struct slab *slab)
 {
 	slab->previous = NULL;
@@ -186,7 +181,7 @@ static struct slab *give(struct pool *pool, struct slot *slots)
 
 	while (slots != NULL) {
 		struct slot *slot = slots;
-		struct slab *slab = slab_of(slot);
+		struct slab *slab = (struct slab *)((uintptr_t)slot & ~(uintptr_t)(EVC_TREE_SLAB - 1));
 
 		slots = slot->next;
 		if (slab->used == pool->slots)
@@ -252,19 +247,15 @@ void evc_tree_give_back(void)
 void *evc_tree_allocate(size_t size)
 {
 	const unsigned i = index_of(size);
-	struct slot *slot = kept[i].first;
+	const bool is_empty = kept[i].first == NULL;
+	struct slot *slot;
 
-	if (evc_likely(slot != NULL)) {
-		kept[i].first = slot->next;
-		kept[i].count--;
-		return slot;
-	}
-	if (!refill(&pools[i], &kept[i]))
+	if (evc_unlikely(is_empty) && !refill(&pools[i], &kept[i]))
 		return NULL;
 	slot = kept[i].first;
 	kept[i].first = slot->next;
 	kept[i].count--;
-	if (evc_unlikely(!evc_tree_knows_thread()))
+	if (evc_unlikely(is_empty) && !evc_tree_knows_thread())
 		evc_tree_give_back();
 	return slot;
 }

@@ -185,15 +185,6 @@ static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_i
 	return dead;
 }
 
-static struct evc_tree_item *sift_deferred(struct evc_tree_item *dead)
-{
-	struct evc_tree_item *deferred = evc_tree.deferred;
-
-	/* Each was followed by the barrier of its U2, in a thread that held the mutex before. */
-	evc_tree.deferred = NULL;
-	return sift(deferred, dead);
-}
-
 /* Outside of all locks and sections: `release` is the user's. */
 static void free_items(struct evc_tree_item *dead)
 {
@@ -236,8 +227,13 @@ void evc_tree_unlock(void)
 		/* Relaxed, both: U6 sees what the requesting thread has released at the latest. */
 		while (atomic_load_explicit(&evc_tree.is_requested, memory_order_relaxed) &&
 		       atomic_exchange_explicit(&evc_tree.is_requested, false,
-						memory_order_relaxed))
-			dead = sift_deferred(dead);
+						memory_order_relaxed)) {
+			struct evc_tree_item *deferred = evc_tree.deferred;
+
+			/* Each was followed by the barrier of its U2, in a thread that held the mutex before. */
+			evc_tree.deferred = NULL;
+			dead = sift(deferred, dead);
+		}
 		pthread_mutex_unlock(&evc_tree.mutex);
 		/*
 		 * A thread that made a request while this one had the mutex relies on this look
