@@ -9,6 +9,7 @@
 #include "balancer/load.h"
 #include "platform/allocator.h"
 #include "platform/options.h"
+#include "platform/references.h"
 
 uint64_t evc_load_promised(const struct evc_load *load)
 {
@@ -81,18 +82,14 @@ enum evc_status evc_balancer_create(const struct evc_balancer_options *options,
 
 void evc_balancer_retain(struct evc_balancer *balancer)
 {
-	/* Relaxed: the caller has a reference already. */
-	atomic_fetch_add_explicit(&balancer->references, 1, memory_order_relaxed);
+	evc_reference_add(&balancer->references);
 }
 
 void evc_balancer_release(struct evc_balancer *balancer)
 {
 	struct evc_snapshot *receivers;
 
-	if (balancer == NULL)
-		return;
-	/* Pairs with itself: everything that other holders did before the end. */
-	if (atomic_fetch_sub_explicit(&balancer->references, 1, memory_order_acq_rel) != 1)
+	if (balancer == NULL || !evc_reference_drop(&balancer->references))
 		return;
 	/* Relaxed: the last holder. A posting thread holds a reference, so that no section reads this. */
 	receivers = atomic_load_explicit(&balancer->current, memory_order_relaxed);

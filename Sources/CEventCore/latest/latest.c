@@ -8,20 +8,14 @@
 
 #include "eventcore/mailbox.h"
 #include "platform/allocator.h"
+#include "platform/references.h"
 
 /* References */
-
-static void ref(struct evc_latest *latest)
-{
-	/* Relaxed: the caller has a reference already. */
-	atomic_fetch_add_explicit(&latest->references, 1, memory_order_relaxed);
-}
 
 /* The mailbox still exists: the caller holds it, or is its consumer, one of its workers, or its end. */
 static void unref(struct evc_latest *latest)
 {
-	/* Pairs with itself: everything that other holders did before the end. */
-	if (atomic_fetch_sub_explicit(&latest->references, 1, memory_order_acq_rel) != 1)
+	if (!evc_reference_drop(&latest->references))
 		return;
 	/* All slots are empty and count nothing: an envelope in one has a token, which holds a reference. */
 	evc_latest_list_remove(latest);
@@ -41,7 +35,7 @@ static void retain(struct evc_sink *sink)
 {
 	struct evc_latest *latest = evc_container_of(sink, struct evc_latest, sink);
 
-	ref(latest);
+	evc_reference_add(&latest->references);
 	latest->mailbox->retain(latest->mailbox);
 }
 
@@ -132,7 +126,7 @@ static bool post_token(struct evc_latest *latest, struct evc_cell *cell, unsigne
 	evc_envelope_init(token, &latest->subscription, number, 0, lane, EVC_ENVELOPE_TOKEN);
 	token->cell = cell;
 	/* The token's reference. */
-	ref(latest);
+	evc_reference_add(&latest->references);
 	latest->how->put(latest->mailbox, lane, token);
 	/* Release, pairs with P2 of others. Nothing if the claim was taken over, or the token was taken. */
 	seen = number | EVC_TOKEN_CLAIMED;

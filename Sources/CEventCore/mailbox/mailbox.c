@@ -8,6 +8,7 @@
 #include "latest/latest.h"
 #include "platform/allocator.h"
 #include "platform/options.h"
+#include "platform/references.h"
 
 /* How often a depth is read again because the consumer has taken something meanwhile. */
 #define DEPTH_ATTEMPTS 8u
@@ -99,16 +100,12 @@ no_parker:
 
 void evc_mailbox_retain(struct evc_mailbox *mailbox)
 {
-	/* Relaxed: the caller has a reference already. */
-	atomic_fetch_add_explicit(&mailbox->references, 1, memory_order_relaxed);
+	evc_reference_add(&mailbox->references);
 }
 
 void evc_mailbox_release(struct evc_mailbox *mailbox)
 {
-	if (mailbox == NULL)
-		return;
-	/* Pairs with itself: everything that other holders did before the end. */
-	if (atomic_fetch_sub_explicit(&mailbox->references, 1, memory_order_acq_rel) != 1)
+	if (mailbox == NULL || !evc_reference_drop(&mailbox->references))
 		return;
 	/*
 	 * No other thread knows the mailbox any more, so that this thread is its consumer now. Acquires what the last consumer

@@ -61,18 +61,11 @@ static struct evc_segment *take_fresh(struct evc_pool *pool)
 		slab = evc_allocate(EVC_SLAB_SIZE, EVC_SLAB_SIZE);
 		if (slab == NULL)
 			return NULL;
-		slab->pool = pool;
-		slab->segment_shift = pool->segment_shift;
-		slab->slot_shift = pool->slot_shift;
-		slab->held = 0;
-		slab->held_bytes = 0;
-		slab->is_doomed = false;
-		for (unsigned i = 1; i <= evc_slab_capacity(slab); i++) {
-			struct evc_segment *segment = evc_slab_segment(slab, i);
-
-			atomic_init(&segment->free, 0);
-			segment->is_released = false;
-		}
+		*slab = (struct evc_slab){
+			.pool = pool, .segment_shift = pool->segment_shift, .slot_shift = pool->slot_shift
+		};
+		for (unsigned i = 1; i <= evc_slab_capacity(slab); i++)
+			*evc_slab_segment(slab, i) = (struct evc_segment){ .free = 0 };
 		pool->fresh = slab;
 		pool->fresh_used = 0;
 		evc_pool_grow(pool, EVC_SLAB_HEADER);

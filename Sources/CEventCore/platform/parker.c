@@ -89,23 +89,9 @@ uint32_t evc_parker_prepare(struct evc_parker *parker)
 	return atomic_load_explicit(&parker->word, memory_order_acquire) & ~1u;
 }
 
-/* S5. No thread acquires what the sleeper did, here and in S3. */
-static void finish_wait(struct evc_parker *parker)
-{
-	/* Acquire: pairs with the W2 that has ended the sleep, whose news the caller looks for next. */
-	uint32_t word = atomic_load_explicit(&parker->word, memory_order_acquire);
-
-	/* Relaxed: a W2 that comes meanwhile is for S1 to acquire. */
-	while ((word & 1u) && !atomic_compare_exchange_weak_explicit(&parker->word, &word,
-								     (word + 2) & ~1u,
-								     memory_order_relaxed,
-								     memory_order_relaxed))
-		;
-}
-
 enum evc_status evc_parker_wait(struct evc_parker *parker, uint32_t ticket, uint64_t timeout)
 {
-	uint32_t expected = ticket;
+	uint32_t expected = ticket, word;
 	uint64_t end = evc_clock_after(timeout);
 
 	if (parker == NULL)
@@ -132,7 +118,12 @@ enum evc_status evc_parker_wait(struct evc_parker *parker, uint32_t ticket, uint
 			return EVC_TIMED_OUT;
 		break;
 	}
-	finish_wait(parker);
+	/* S5. Acquire: pairs with the W2 that has ended the sleep, whose news the caller looks for next. */
+	word = atomic_load_explicit(&parker->word, memory_order_acquire);
+	/* Relaxed: a W2 that comes meanwhile is for S1 to acquire. No thread acquires what the sleeper did, here and in S3. */
+	while ((word & 1u) && !atomic_compare_exchange_weak_explicit(&parker->word, &word, (word + 2) & ~1u,
+								     memory_order_relaxed, memory_order_relaxed))
+		;
 	return EVC_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "platform/allocator.h"
 #include "platform/compiler.h"
+#include "platform/references.h"
 
 static size_t size_for(uint32_t count)
 {
@@ -86,22 +87,16 @@ static void end(struct evc_domain_head *head)
 	evc_deallocate(snapshot, size_for(snapshot->count), _Alignof(struct evc_snapshot));
 }
 
-static bool drop_reference(struct evc_snapshot *snapshot)
-{
-	/* Pairs with itself. */
-	return atomic_fetch_sub_explicit(&snapshot->references, 1, memory_order_acq_rel) == 1;
-}
-
 void evc_snapshot_release(struct evc_snapshot *snapshot)
 {
-	if (drop_reference(snapshot))
+	if (evc_reference_drop(&snapshot->references))
 		evc_domain_retire(&snapshot->retired, size_for(snapshot->count), end);
 }
 
 /* Runs on the callback thread, so that the snapshot can end at once. */
 static void release_retired(struct evc_domain_head *head)
 {
-	if (drop_reference(evc_container_of(head, struct evc_snapshot, retired)))
+	if (evc_reference_drop(&evc_container_of(head, struct evc_snapshot, retired)->references))
 		end(head);
 }
 

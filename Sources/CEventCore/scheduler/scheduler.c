@@ -7,6 +7,7 @@
 
 #include "platform/allocator.h"
 #include "platform/options.h"
+#include "platform/references.h"
 
 #include <string.h>
 
@@ -90,16 +91,12 @@ enum evc_status evc_scheduler_create(const struct evc_scheduler_options *options
 
 void evc_scheduler_retain(struct evc_scheduler *scheduler)
 {
-	/* Relaxed: the caller's own reference keeps it alive. */
-	atomic_fetch_add_explicit(&scheduler->references, 1, memory_order_relaxed);
+	evc_reference_add(&scheduler->references);
 }
 
 void evc_scheduler_release(struct evc_scheduler *scheduler)
 {
-	if (scheduler == NULL)
-		return;
-	/* Release and acquire: what other holders did with it comes before its end. */
-	if (atomic_fetch_sub_explicit(&scheduler->references, 1, memory_order_acq_rel) != 1)
+	if (scheduler == NULL || !evc_reference_drop(&scheduler->references))
 		return;
 	/* This thread is the last holder. A driven scheduler may still hold timers. */
 	atomic_store_explicit(&scheduler->closed, true, memory_order_relaxed);

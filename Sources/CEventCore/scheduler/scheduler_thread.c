@@ -4,6 +4,7 @@
 
 #ifdef EVC_URCU
 #include "platform/own_thread.h"
+#include "platform/references.h"
 #include "scheduler/scheduler_private.h"
 
 #ifdef __linux__
@@ -60,7 +61,7 @@ enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler)
 	if (pthread_create(&handle, NULL, run, scheduler) == 0)
 		return EVC_OK;
 	/* The caller destroys it. */
-	atomic_fetch_sub_explicit(&scheduler->references, 1, memory_order_relaxed);
+	(void)evc_reference_drop(&scheduler->references);
 	return EVC_OUT_OF_MEMORY;
 }
 

@@ -9,6 +9,7 @@
 #include "latest/latest.h"
 #include "platform/allocator.h"
 #include "platform/options.h"
+#include "platform/references.h"
 
 static enum evc_status accept(struct evc_sink *sink, const struct evc_chain *chain)
 {
@@ -61,16 +62,12 @@ enum evc_status evc_shared_mailbox_create_bounded(uint64_t capacity, enum evc_ov
 
 void evc_shared_mailbox_retain(struct evc_shared_mailbox *mailbox)
 {
-	/* Relaxed: the caller has a reference already. */
-	atomic_fetch_add_explicit(&mailbox->references, 1, memory_order_relaxed);
+	evc_reference_add(&mailbox->references);
 }
 
 void evc_shared_mailbox_release(struct evc_shared_mailbox *mailbox)
 {
-	if (mailbox == NULL)
-		return;
-	/* Pairs with itself: everything that other holders did before the end. */
-	if (atomic_fetch_sub_explicit(&mailbox->references, 1, memory_order_acq_rel) != 1)
+	if (mailbox == NULL || !evc_reference_drop(&mailbox->references))
 		return;
 	evc_shared_drop_all(mailbox);
 	evc_subscription_list_close(&mailbox->subscriptions);
