@@ -125,6 +125,25 @@ template <class Event, class Handler> struct entry {
 	static void drop(void *, void *payload) noexcept { static_cast<Event *>(payload)->~Event(); }
 	static void finalize(void *context) noexcept { delete static_cast<entry *>(context); }
 };
+/* Gives a mailbox a handler, which it frees with itself. If this fails, the handler is freed at once. */
+template <class Entry>
+evc_status add(evc_mailbox *to, Entry *entry, void (*drop)(void *, void *), evc_subscription **out) noexcept
+{
+	evc_subscription_options options = {};
+
+	if (entry == nullptr)
+		return EVC_OUT_OF_MEMORY;
+	options.size = sizeof(options);
+	options.context = entry;
+	options.deliver = Entry::deliver;
+	options.drop = drop;
+	options.finalize = Entry::finalize;
+	const evc_status status = evc_mailbox_add_subscription(to, &options, out);
+
+	if (status != EVC_OK)
+		delete entry;
+	return status;
+}
 /* The copies of one dispatch. If one of them throws, the others end, and nothing is dispatched. */
 template <class Event> struct payloads {
 	evc_dispatch dispatch;
@@ -244,44 +263,37 @@ private:
 class subscription {
 public:
 	subscription() noexcept = default;
-	subscription(subscription &&other) noexcept { swap(other); }
+	subscription(subscription &&other) noexcept { std::swap(held_, other.held_); }
 	subscription &operator=(subscription &&other) noexcept
 	{
 		subscription former(std::move(other));
 
-		swap(former);
+		std::swap(held_, former.held_);
 		return *this;
 	}
 	~subscription()
 	{
-		if (active_ == nullptr)
+		if (held_.active == nullptr)
 			return;
 		/* Release, pairs with entry::deliver. If the router lacks memory, its events come and are not handled. */
-		active_->store(false, std::memory_order_release);
-		(void)(evc_router_unsubscribe(router_, key_, subscription_) == EVC_OK);
-		evc_mailbox_release(mailbox_);
+		held_.active->store(false, std::memory_order_release);
+		(void)(evc_router_unsubscribe(held_.router, held_.key, held_.subscription) == EVC_OK);
+		evc_mailbox_release(held_.mailbox);
 	}
-	explicit operator bool() const noexcept { return active_ != nullptr; }
-	evc_status status() const noexcept { return status_; }
+	explicit operator bool() const noexcept { return held_.active != nullptr; }
+	evc_status status() const noexcept { return held_.status; }
 
 private:
 	friend class router;
-	void swap(subscription &other) noexcept
-	{
-		std::swap(router_, other.router_);
-		std::swap(mailbox_, other.mailbox_);
-		std::swap(subscription_, other.subscription_);
-		std::swap(active_, other.active_);
-		std::swap(key_, other.key_);
-		std::swap(status_, other.status_);
-	}
-	evc_router *router_ = nullptr;
-	/* A reference, which keeps the handler. */
-	evc_mailbox *mailbox_ = nullptr;
-	evc_subscription *subscription_ = nullptr;
-	std::atomic<bool> *active_ = nullptr;
-	uint64_t key_ = 0;
-	evc_status status_ = EVC_NOT_FOUND;
+	struct held {
+		evc_router *router = nullptr;
+		/* A reference, which keeps the handler. */
+		evc_mailbox *mailbox = nullptr;
+		evc_subscription *subscription = nullptr;
+		std::atomic<bool> *active = nullptr;
+		uint64_t key = 0;
+		evc_status status = EVC_NOT_FOUND;
+	} held_;
 };
 
 /** A router: which handlers get an event. */
@@ -306,39 +318,29 @@ public:
 	{
 		using entry = detail::entry<Event, Handler>;
 		subscription made;
-		evc_subscription_options options = {};
 
 		static_assert(std::is_invocable_v<Handler &, const Event &>, "a handler takes (const Event &)");
 		static_assert(std::is_nothrow_move_constructible_v<Handler>, "a handler moves without an exception");
 		static_assert(alignof(Event) <= EVC_ALIGNMENT_MAX, "an event is aligned to 4,096 bytes at most");
 		if (!*this || !to) {
-			made.status_ = !*this ? status_ : to.status();
+			made.held_.status = !*this ? status_ : to.status();
 			return made;
 		}
 		auto *context = new (std::nothrow) entry{ std::move(handler) };
-		if (context == nullptr) {
-			made.status_ = EVC_OUT_OF_MEMORY;
+		made.held_.status = detail::add(to.get(), context,
+						std::is_trivially_destructible_v<Event> ? nullptr : entry::drop,
+						&made.held_.subscription);
+		if (made.held_.status != EVC_OK)
 			return made;
-		}
-		options.size = sizeof(options);
-		options.context = context;
-		options.deliver = entry::deliver;
-		options.drop = std::is_trivially_destructible_v<Event> ? nullptr : entry::drop;
-		options.finalize = entry::finalize;
-		made.status_ = evc_mailbox_add_subscription(to.get(), &options, &made.subscription_);
-		if (made.status_ != EVC_OK) {
-			delete context;
-			return made;
-		}
 		/* If this fails, the handler waits for its mailbox's end, which calls `finalize`. */
-		made.status_ = evc_router_subscribe(router_, key_of<Event>(), made.subscription_, 0, false);
-		if (made.status_ != EVC_OK)
+		made.held_.status = evc_router_subscribe(router_, key_of<Event>(), made.held_.subscription, 0, false);
+		if (made.held_.status != EVC_OK)
 			return made;
 		evc_mailbox_retain(to.get());
-		made.router_ = router_;
-		made.mailbox_ = to.get();
-		made.active_ = &context->active;
-		made.key_ = key_of<Event>();
+		made.held_.router = router_;
+		made.held_.mailbox = to.get();
+		made.held_.active = &context->active;
+		made.held_.key = key_of<Event>();
 		return made;
 	}
 
@@ -450,55 +452,49 @@ template <class Function> struct timed {
 class timer {
 public:
 	timer() noexcept = default;
-	timer(timer &&other) noexcept { swap(other); }
+	timer(timer &&other) noexcept { std::swap(held_, other.held_); }
 	timer &operator=(timer &&other) noexcept
 	{
 		timer former(std::move(other));
 
-		swap(former);
+		std::swap(held_, former.held_);
 		return *this;
 	}
 	~timer() { cancel(); }
 	/** False if it was not set, was cancelled or detached. It stays true when the timer has fired. */
-	explicit operator bool() const noexcept { return scheduler_ != nullptr; }
-	evc_status status() const noexcept { return status_; }
+	explicit operator bool() const noexcept { return held_.scheduler != nullptr; }
+	evc_status status() const noexcept { return held_.status; }
 	/** EVC_OK: in time. EVC_TIMED_OUT: it is firing, for the last time. EVC_NOT_FOUND: it has fired, or was dropped. */
 	evc_status cancel() noexcept
 	{
-		evc_scheduler *const scheduler = std::exchange(scheduler_, nullptr);
+		evc_scheduler *const scheduler = std::exchange(held_.scheduler, nullptr);
 
 		if (scheduler == nullptr)
-			return status_ == EVC_OK ? EVC_NOT_FOUND : status_;
-		const evc_status status = evc_scheduler_cancel(scheduler, id_);
+			return held_.status == EVC_OK ? EVC_NOT_FOUND : held_.status;
+		const evc_status status = evc_scheduler_cancel(scheduler, held_.id);
 		/* The end of the function may delete this timer. */
 		if (status == EVC_OK)
-			drop_(context_);
+			held_.drop(held_.context);
 		evc_scheduler_release(scheduler);
 		return status;
 	}
 	/** Lets the timer fire without this object. */
 	void detach() noexcept
 	{
-		if (evc_scheduler *const scheduler = std::exchange(scheduler_, nullptr))
+		if (evc_scheduler *const scheduler = std::exchange(held_.scheduler, nullptr))
 			evc_scheduler_release(scheduler);
 	}
 
 private:
 	friend class scheduler;
-	void swap(timer &other) noexcept
-	{
-		std::swap(scheduler_, other.scheduler_);
-		std::swap(id_, other.id_);
-		std::swap(context_, other.context_);
-		std::swap(drop_, other.drop_);
-		std::swap(status_, other.status_);
-	}
-	evc_scheduler *scheduler_ = nullptr;
-	uint64_t id_ = 0;
-	/* The timer's, unless it was cancelled in time. */
-	void *context_ = nullptr;
-	void (*drop_)(void *) = nullptr;
-	evc_status status_ = EVC_NOT_FOUND;
+	struct held {
+		evc_scheduler *scheduler = nullptr;
+		uint64_t id = 0;
+		/* The timer's, unless it was cancelled in time. */
+		void *context = nullptr;
+		void (*drop)(void *) = nullptr;
+		evc_status status = EVC_NOT_FOUND;
+	} held_;
 };
 
 /**
@@ -545,27 +541,27 @@ public:
 
 		static_assert(std::is_invocable_v<Function &>, "a timer's function takes nothing");
 		static_assert(std::is_nothrow_move_constructible_v<Function>, "a function moves without an exception");
-		made.status_ = status_;
+		made.held_.status = status_;
 		if (scheduler_ == nullptr)
 			return made;
 		/* Not from a time long ago, such as the 0 of deadline_at: each period since then would be caught up. */
 		if (const uint64_t earliest = period.count() > 0 ? now() : 0; deadline < earliest)
 			deadline = earliest;
 		auto *context = new (std::nothrow) timed{ std::move(function), detail::nanoseconds(period) };
-		made.status_ = EVC_OUT_OF_MEMORY;
+		made.held_.status = EVC_OUT_OF_MEMORY;
 		if (context == nullptr)
 			return made;
 		/* First, since the timer may fire at once. */
 		evc_scheduler_retain(scheduler_);
-		made.status_ = evc_scheduler_add(scheduler_, deadline, &timed::ops, context, &made.id_);
-		if (made.status_ != EVC_OK) {
+		made.held_.status = evc_scheduler_add(scheduler_, deadline, &timed::ops, context, &made.held_.id);
+		if (made.held_.status != EVC_OK) {
 			evc_scheduler_release(scheduler_);
 			delete context;
 			return made;
 		}
-		made.scheduler_ = scheduler_;
-		made.context_ = context;
-		made.drop_ = timed::drop;
+		made.held_.scheduler = scheduler_;
+		made.held_.context = context;
+		made.held_.drop = timed::drop;
 		return made;
 	}
 	/** The same after a delay, and after each `period` from then on. */
@@ -644,38 +640,35 @@ template <class Event, class Handler> struct typed_node_entry : node_entry {
 class node_handler {
 public:
 	node_handler() noexcept = default;
-	node_handler(node_handler &&other) noexcept { swap(other); }
+	node_handler(node_handler &&other) noexcept { std::swap(held_, other.held_); }
 	node_handler &operator=(node_handler &&other) noexcept
 	{
 		node_handler former(std::move(other));
 
-		swap(former);
+		std::swap(held_, former.held_);
 		return *this;
 	}
 	~node_handler()
 	{
-		if (handler_ == nullptr)
+		if (held_.handler == nullptr)
 			return;
-		(void)evc_handler_remove(handler_);
-		evc_handler_drop(handler_);
+		(void)evc_handler_remove(held_.handler);
+		evc_handler_drop(held_.handler);
 	}
-	explicit operator bool() const noexcept { return handler_ != nullptr; }
-	evc_status status() const noexcept { return status_; }
+	explicit operator bool() const noexcept { return held_.handler != nullptr; }
+	evc_status status() const noexcept { return held_.status; }
 	/** evc_handler_remove_and_wait: EVC_NOT_PERMITTED inside the handler itself. */
 	evc_status remove_and_wait() noexcept
 	{
-		return handler_ != nullptr ? evc_handler_remove_and_wait(handler_) : status_;
+		return held_.handler != nullptr ? evc_handler_remove_and_wait(held_.handler) : held_.status;
 	}
 
 private:
 	friend class node;
-	void swap(node_handler &other) noexcept
-	{
-		std::swap(handler_, other.handler_);
-		std::swap(status_, other.status_);
-	}
-	evc_handler *handler_ = nullptr;
-	evc_status status_ = EVC_NOT_FOUND;
+	struct held {
+		evc_handler *handler = nullptr;
+		evc_status status = EVC_NOT_FOUND;
+	} held_;
 };
 
 /** A node of a tree. Its end takes it out of the tree, with its handlers, and leaves its children without a parent. */
@@ -734,19 +727,20 @@ public:
 
 		static_assert(std::is_invocable_v<Handler &, const Event &>, "a handler takes (const Event &)");
 		static_assert(std::is_nothrow_move_constructible_v<Handler>, "a handler moves without an exception");
-		made.status_ = status_;
+		made.held_.status = status_;
 		if (!*this)
 			return made;
 		auto *object = new (std::nothrow) entry(std::move(handler));
-		made.status_ = EVC_OUT_OF_MEMORY;
+		made.held_.status = EVC_OUT_OF_MEMORY;
 		if (object == nullptr)
 			return made;
 		/* The modes of the core are a byte, to which others would be cut. */
-		made.status_ = modes > UINT8_MAX ? EVC_INVALID_ARGUMENT
-						 : evc_node_add_handler(node_, key_of<Event>(), static_cast<uint8_t>(modes),
-									static_cast<detail::node_entry *>(object),
-									&made.handler_);
-		if (made.status_ != EVC_OK)
+		made.held_.status = EVC_INVALID_ARGUMENT;
+		if (modes <= UINT8_MAX)
+			made.held_.status = evc_node_add_handler(node_, key_of<Event>(), static_cast<uint8_t>(modes),
+								 static_cast<detail::node_entry *>(object),
+								 &made.held_.handler);
+		if (made.held_.status != EVC_OK)
 			delete object;
 		return made;
 	}
@@ -866,47 +860,40 @@ inline uint64_t balancer_choice::load(uint32_t index) const noexcept
 class balancer_member {
 public:
 	balancer_member() noexcept = default;
-	balancer_member(balancer_member &&other) noexcept { swap(other); }
+	balancer_member(balancer_member &&other) noexcept { std::swap(held_, other.held_); }
 	balancer_member &operator=(balancer_member &&other) noexcept
 	{
 		balancer_member former(std::move(other));
 
-		swap(former);
+		std::swap(held_, former.held_);
 		return *this;
 	}
 	~balancer_member()
 	{
-		if (balancer_ == nullptr)
+		if (held_.balancer == nullptr)
 			return;
 		/* From now on nothing is promised to it, also by a dispatch that has found it; and if there is no memory. */
-		(void)evc_load_retire(load_);
-		(void)(evc_balancer_remove(balancer_, subscription_) == EVC_OK);
+		(void)evc_load_retire(held_.load);
+		(void)(evc_balancer_remove(held_.balancer, held_.subscription) == EVC_OK);
 		/* Release, pairs with entry::deliver. */
-		active_->store(false, std::memory_order_release);
-		evc_mailbox_release(mailbox_);
-		evc_balancer_release(balancer_);
+		held_.active->store(false, std::memory_order_release);
+		evc_mailbox_release(held_.mailbox);
+		evc_balancer_release(held_.balancer);
 	}
-	explicit operator bool() const noexcept { return balancer_ != nullptr; }
-	evc_status status() const noexcept { return status_; }
+	explicit operator bool() const noexcept { return held_.balancer != nullptr; }
+	evc_status status() const noexcept { return held_.status; }
 
 private:
 	template <class> friend class balancer;
-	void swap(balancer_member &other) noexcept
-	{
-		std::swap(balancer_, other.balancer_);
-		std::swap(mailbox_, other.mailbox_);
-		std::swap(subscription_, other.subscription_);
-		std::swap(active_, other.active_);
-		std::swap(load_, other.load_);
-		std::swap(status_, other.status_);
-	}
-	/* References, both. */
-	evc_balancer *balancer_ = nullptr;
-	evc_mailbox *mailbox_ = nullptr;
-	evc_subscription *subscription_ = nullptr;
-	std::atomic<bool> *active_ = nullptr;
-	evc_load *load_ = nullptr;
-	evc_status status_ = EVC_NOT_FOUND;
+	struct held {
+		/* References, both. */
+		evc_balancer *balancer = nullptr;
+		evc_mailbox *mailbox = nullptr;
+		evc_subscription *subscription = nullptr;
+		std::atomic<bool> *active = nullptr;
+		evc_load *load = nullptr;
+		evc_status status = EVC_NOT_FOUND;
+	} held_;
 };
 
 /** Several mailboxes as one receiver in a router: each Event goes to exactly one of them. */
@@ -947,37 +934,26 @@ public:
 	{
 		using entry = detail::balanced_entry<Event, Handler>;
 		balancer_member made;
-		evc_subscription_options options = {};
 
 		static_assert(std::is_invocable_v<Handler &, const Event &>, "a handler takes (const Event &)");
 		static_assert(std::is_nothrow_move_constructible_v<Handler>, "a handler moves without an exception");
-		made.status_ = !*this ? status_ : to.status();
-		if (made.status_ != EVC_OK)
+		made.held_.status = !*this ? status_ : to.status();
+		if (made.held_.status != EVC_OK)
 			return made;
 		auto *context = new (std::nothrow) entry(std::move(handler));
-		made.status_ = EVC_OUT_OF_MEMORY;
-		if (context == nullptr)
+		made.held_.status = detail::add(to.get(), context, drop, &made.held_.subscription);
+		if (made.held_.status != EVC_OK)
 			return made;
-		options.size = sizeof(options);
-		options.context = context;
-		options.deliver = entry::deliver;
-		options.drop = drop;
-		options.finalize = entry::finalize;
-		made.status_ = evc_mailbox_add_subscription(to.get(), &options, &made.subscription_);
-		if (made.status_ != EVC_OK) {
-			delete context;
-			return made;
-		}
 		/* If this fails, the handler waits for its mailbox's end, which calls `finalize`. */
-		made.status_ = evc_balancer_add(balancer_, made.subscription_, 0, false, &context->load);
-		if (made.status_ != EVC_OK)
+		made.held_.status = evc_balancer_add(balancer_, made.held_.subscription, 0, false, &context->load);
+		if (made.held_.status != EVC_OK)
 			return made;
 		evc_mailbox_retain(to.get());
 		evc_balancer_retain(balancer_);
-		made.mailbox_ = to.get();
-		made.balancer_ = balancer_;
-		made.active_ = &context->handler.active;
-		made.load_ = &context->load;
+		made.held_.mailbox = to.get();
+		made.held_.balancer = balancer_;
+		made.held_.active = &context->handler.active;
+		made.held_.load = &context->load;
 		return made;
 	}
 
