@@ -150,7 +150,6 @@ static inline void keep(struct evc_envelope *envelope, const struct evc_subscrip
 		evc_pool_give(envelope);
 }
 
-/* Ends a superseded envelope. */
 static inline void supersede(struct evc_envelope *envelope)
 {
 	struct evc_subscription *subscription = envelope->subscription;

@@ -182,7 +182,6 @@ static inline struct evc_latest *evc_latest_of(struct evc_subscription *subscrip
 	return evc_container_of(subscription, struct evc_latest, subscription);
 }
 
-/* The count in a slot's word. */
 static inline uint32_t evc_latest_count_in(uintptr_t slot)
 {
 	return (uint32_t)((slot & EVC_LATEST_COUNT) / EVC_LATEST_COUNT_ONE);

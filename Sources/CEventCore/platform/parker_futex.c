@@ -32,18 +32,14 @@ static void futex_wake(void *state, const uint32_t *word)
 }
 
 static const struct evc_parker_ops futex_ops = { NULL, NULL, futex_wait, futex_wake };
-
-const struct evc_parker_ops *evc_parker_futex(void)
-{
-	return &futex_ops;
-}
-
-#else
-
-const struct evc_parker_ops *evc_parker_futex(void)
-{
-	return NULL;
-}
-
 #endif
+
+const struct evc_parker_ops *evc_parker_futex(void)
+{
+#ifdef __linux__
+	return &futex_ops;
+#else
+	return NULL;
+#endif
+}
 #endif

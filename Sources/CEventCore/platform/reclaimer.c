@@ -93,20 +93,6 @@ static _Thread_local bool reclaims;
 /* Under `turn`: what is still to be reclaimed in it; its grace period is over. */
 static struct evc_domain_head *due[LISTS];
 
-/* Reclaims the next item, if any. It leaves the list first: a child of fork must not repeat it. */
-static bool reclaim_next(struct evc_domain_head **list)
-{
-	struct evc_domain_head *head = *list;
-
-	if (head == NULL)
-		return false;
-	*list = head->next;
-	__builtin_prefetch(head->next);
-	/* The item must not be touched after this. */
-	head->reclaim(head);
-	return true;
-}
-
 /* Reclaims what is due, until the deadline, but LEAST items in any case. Returns whether that was all. */
 static bool reclaim_due(uint64_t deadline)
 {
@@ -114,8 +100,18 @@ static bool reclaim_due(uint64_t deadline)
 
 	do {
 		before = count;
-		for (unsigned i = 0; i < LISTS; i++)
-			count += reclaim_next(&due[i]);
+		for (unsigned i = 0; i < LISTS; i++) {
+			struct evc_domain_head *head = due[i];
+
+			if (head == NULL)
+				continue;
+			/* It leaves the list first: a child of fork must not repeat it. */
+			due[i] = head->next;
+			__builtin_prefetch(head->next);
+			/* The item must not be touched after this. */
+			head->reclaim(head);
+			count++;
+		}
 	} while (count > before && (count < LEAST || deadline == EVC_FOREVER || evc_clock_now() < deadline));
 	for (unsigned i = 0; i < LISTS; i++)
 		if (due[i] != NULL)

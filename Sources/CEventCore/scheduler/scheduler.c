@@ -37,26 +37,6 @@ static void destroy(struct evc_scheduler *scheduler)
 	evc_deallocate(scheduler, sizeof(*scheduler), _Alignof(struct evc_scheduler));
 }
 
-/* False = out of memory: then the memory alone is to be freed. */
-static bool init(struct evc_scheduler *scheduler, const struct evc_scheduler_options *options)
-{
-	*scheduler = (struct evc_scheduler){
-		.clock = options->clock != NULL ? *options->clock : real_clock,
-		.driven = options->driven,
-		.wake = options->wake,
-		.wake_context = options->wake_context,
-		.store = { .fresh = EVC_TIMER_FIRST },
-		.heap_mutex = PTHREAD_MUTEX_INITIALIZER,
-		.heap = { .last = EVC_TIMER_FIRST - 1 },
-		/* The caller knows no time yet: a driven scheduler's first timer wakes it. */
-		.sleeps_until = options->driven ? EVC_FOREVER : 0,
-		.references = 1,
-	};
-	strncpy(scheduler->name, options->name != NULL ? options->name : "evc-scheduler",
-		sizeof(scheduler->name) - 1);
-	return evc_event_count_open(&scheduler->ended);
-}
-
 enum evc_status evc_scheduler_create(const struct evc_scheduler_options *options,
 				     struct evc_scheduler **out)
 {
@@ -74,7 +54,20 @@ enum evc_status evc_scheduler_create(const struct evc_scheduler_options *options
 	scheduler = evc_allocate(sizeof(*scheduler), _Alignof(struct evc_scheduler));
 	if (scheduler == NULL)
 		return EVC_OUT_OF_MEMORY;
-	if (!init(scheduler, &own)) {
+	*scheduler = (struct evc_scheduler){
+		.clock = own.clock != NULL ? *own.clock : real_clock,
+		.driven = own.driven,
+		.wake = own.wake,
+		.wake_context = own.wake_context,
+		.store = { .fresh = EVC_TIMER_FIRST },
+		.heap_mutex = PTHREAD_MUTEX_INITIALIZER,
+		.heap = { .last = EVC_TIMER_FIRST - 1 },
+		/* The caller knows no time yet: a driven scheduler's first timer wakes it. */
+		.sleeps_until = own.driven ? EVC_FOREVER : 0,
+		.references = 1,
+	};
+	strncpy(scheduler->name, own.name != NULL ? own.name : "evc-scheduler", sizeof(scheduler->name) - 1);
+	if (!evc_event_count_open(&scheduler->ended)) {
 		evc_deallocate(scheduler, sizeof(*scheduler), _Alignof(struct evc_scheduler));
 		return EVC_OUT_OF_MEMORY;
 	}

@@ -18,8 +18,6 @@
 
 _Thread_local EVC_FOUND_AT_START struct evc_shared_consumed *evc_shared_consumed;
 
-/* What a latest-only subscription, whose slot all workers share, or a bound does to its shared mailbox (latest.h). */
-
 static bool is_closed(struct evc_sink *sink)
 {
 	return evc_shared_is_closed(evc_shared_mailbox_of(sink));

@@ -163,17 +163,6 @@ static void take(struct pool *pool, struct kept *to)
 		drop(&pool->partial, slab);
 }
 
-/* Marks a slot as free. */
-static void give_slot(const struct pool *pool, struct slab *slab, const struct slot *slot)
-{
-	size_t offset = (size_t)((const char *)slot - (const char *)slab) - EVC_TREE_SLAB_HEADER;
-	uint32_t index = (uint32_t)(offset >> pool->shift), word = index / 64;
-
-	slab->free[word] |= UINT64_C(1) << (index % 64);
-	if (word < slab->first)
-		slab->first = word;
-}
-
 /* Gives slots back. Returns the slabs to be freed, linked by `next`. */
 static struct slab *give(struct pool *pool, struct slot *slots)
 {
@@ -182,11 +171,15 @@ static struct slab *give(struct pool *pool, struct slot *slots)
 	while (slots != NULL) {
 		struct slot *slot = slots;
 		struct slab *slab = (struct slab *)((uintptr_t)slot & ~(uintptr_t)(EVC_TREE_SLAB - 1));
+		size_t offset = (size_t)((char *)slot - (char *)slab) - EVC_TREE_SLAB_HEADER;
+		uint32_t index = (uint32_t)(offset >> pool->shift), word = index / 64;
 
 		slots = slot->next;
 		if (slab->used == pool->slots)
 			push(&pool->partial, slab);
-		give_slot(pool, slab, slot);
+		slab->free[word] |= UINT64_C(1) << (index % 64);
+		if (word < slab->first)
+			slab->first = word;
 		pool->used--;
 		if (--slab->used == 0) {
 			drop(&pool->partial, slab);

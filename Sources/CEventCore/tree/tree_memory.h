@@ -24,7 +24,6 @@
 #include <stddef.h>
 
 #define EVC_TREE_SLAB ((size_t)128 * 1024)
-/* The size of a slab's header. */
 #define EVC_TREE_SLAB_HEADER ((size_t)320)
 #define EVC_TREE_BATCH 32u
 #define EVC_TREE_SPARE 128u

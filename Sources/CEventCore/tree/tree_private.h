@@ -177,7 +177,6 @@ static inline void evc_tree_tell_removal(uint64_t now)
 	atomic_store_explicit(&evc_tree.last_removal, now, memory_order_relaxed);
 }
 
-/* A key's bit. */
 static inline uint64_t evc_tree_bit(uint64_t key)
 {
 	/* As evc_route_hash: metadata pointers differ in their middle bits. */

@@ -43,26 +43,6 @@ void evc_tree_forget_waiters(void)
 	waiting.condition = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
 
-/* V5. */
-static uint64_t take_ticket(void)
-{
-	uint64_t ticket;
-
-	pthread_mutex_lock(&waiting.mutex);
-	ticket = waiting.wakes;
-	pthread_mutex_unlock(&waiting.mutex);
-	return ticket;
-}
-
-/* V9. */
-static void sleep_until_told(uint64_t ticket)
-{
-	pthread_mutex_lock(&waiting.mutex);
-	while (waiting.wakes == ticket)
-		pthread_cond_wait(&waiting.condition, &waiting.mutex);
-	pthread_mutex_unlock(&waiting.mutex);
-}
-
 /* V4, V7. */
 static void barrier(void)
 {
@@ -109,32 +89,27 @@ static bool ask_walks(const struct evc_handler *handler, bool *any_is_new)
 	return any;
 }
 
-/* True if this thread is inside the handler. */
-static bool is_inside(const struct evc_handler *handler)
-{
-	struct evc_walker *walker = evc_walker_current;
-
-	for (struct evc_tree_walk *walk = walker != NULL ? first_walk(walker) : NULL; walk != NULL;
-	     walk = next_walk(walk))
-		if (is_calling(walk, handler))
-			return true;
-	return false;
-}
-
 enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler)
 {
+	struct evc_walker *walker = evc_walker_current;
 	enum evc_status status;
 
 	if (handler == NULL)
 		return EVC_INVALID_ARGUMENT;
-	if (is_inside(handler))
-		return EVC_NOT_PERMITTED;
+	/* Not inside the handler. */
+	for (struct evc_tree_walk *walk = walker != NULL ? first_walk(walker) : NULL; walk != NULL; walk = next_walk(walk))
+		if (is_calling(walk, handler))
+			return EVC_NOT_PERMITTED;
 	status = evc_handler_remove(handler);
 	barrier();
 	for (;;) {
-		uint64_t ticket = take_ticket();
 		bool is_running, is_new;
+		uint64_t ticket;
 
+		/* V5. */
+		pthread_mutex_lock(&waiting.mutex);
+		ticket = waiting.wakes;
+		pthread_mutex_unlock(&waiting.mutex);
 		evc_tree_lock();
 		/* Its address cannot be another handler's: the caller holds it. */
 		for (is_running = ask_walks(handler, &is_new); is_running && is_new;
@@ -143,7 +118,11 @@ enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler)
 		evc_tree_unlock();
 		if (!is_running)
 			return status;
-		sleep_until_told(ticket);
+		/* V9. */
+		pthread_mutex_lock(&waiting.mutex);
+		while (waiting.wakes == ticket)
+			pthread_cond_wait(&waiting.condition, &waiting.mutex);
+		pthread_mutex_unlock(&waiting.mutex);
 	}
 }
 #endif
