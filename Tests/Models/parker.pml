@@ -10,7 +10,7 @@
  *   evc_parker_wait     S3  compare-and-swap word: ticket -> ticket | 1, else return
  *                       S4  ops->wait: sleeps while word == ticket | 1; may return early
  *                           word != ticket | 1: S5; time over: compare-and-swap back to ticket
- *   finish_wait         S5  if bit 0 is set: word = (word + 2) & ~1 by compare-and-swap
+ *                       S5  if bit 0 is set: word = (word + 2) & ~1 by compare-and-swap
  *   evc_parker_wake     W2  word = word + 2
  *                       W3  if bit 0 was set: ops->wake
  *                       W4  compare-and-swap word: what W2 made -> without bit 0

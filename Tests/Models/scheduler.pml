@@ -9,8 +9,7 @@
  *                                            A2 load sleeps_until   A3 wake if the deadline is earlier
  *                     evc_scheduler_add      after it: look at `closed`, withdraw
  *   scheduler_lock.c  evc_scheduler_lock     waits for the mutex; the tries before it are left out
- *   scheduler_run.c   evc_scheduler_fire_due R1 ... R7, as numbered in scheduler_private.h; the rest of them in
- *   scheduler_thread.c  run
+ *   scheduler_run.c   run, fire_due          R1 ... R7, as numbered in scheduler_private.h
  *                     evc_scheduler_close    closed = true, wake
  * and of a parker (parker.pml) that a wake after the ticket makes the wait return.
  *

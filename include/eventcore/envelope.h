@@ -43,10 +43,7 @@ struct evc_chain {
 };
 
 /** An empty chain. */
-#define EVC_CHAIN_EMPTY                                                                            \
-	{                                                                                          \
-		NULL, NULL, 0, 0                                                                   \
-	}
+#define EVC_CHAIN_EMPTY { NULL, NULL, 0, 0 }
 
 /**
  * Makes an envelope for `subscription`. Write its payload to `evc_envelope_payload` before posting it.

@@ -377,22 +377,16 @@ bool evc_latest_drop(struct evc_envelope *token, struct evc_return_cache *cache)
 
 const struct evc_conflation evc_latest_only = { NULL, NULL, NULL, NULL, NULL };
 
-static bool is_complete(const struct evc_conflation *conflation)
-{
-	bool is_compared = conflation->is_same != NULL;
-
-	return (conflation->number != NULL || conflation == &evc_latest_only) &&
-	       (conflation->keep != NULL) == is_compared && (conflation->let_go != NULL) == is_compared;
-}
-
 enum evc_status evc_latest_create(const struct evc_subscription *as, struct evc_subscription_list *subscriptions,
 				  const struct evc_mailbox_kind *how, const struct evc_conflation *conflation,
 				  struct evc_subscription **out)
 {
+	const bool is_compared = conflation->is_same != NULL;
 	struct evc_latest_list *list;
 	struct evc_latest *latest;
 
-	if (!is_complete(conflation))
+	if ((conflation->number == NULL && conflation != &evc_latest_only) ||
+	    (conflation->keep != NULL) != is_compared || (conflation->let_go != NULL) != is_compared)
 		return EVC_INVALID_ARGUMENT;
 	list = evc_latest_list_in(subscriptions);
 	latest = list != NULL ? evc_allocate(sizeof(*latest), _Alignof(struct evc_latest)) : NULL;

@@ -129,16 +129,6 @@ void *evc_batch_next(struct evc_batch_walk *walk)
 	return take_next(walk, batch->payload, batch, batch->step, walk->signal, walk->left);
 }
 
-/* Puts a batch back as the first of its lane, until its last event is taken. */
-static void put_back(struct evc_mailbox *mailbox, struct evc_envelope *envelope)
-{
-	struct evc_lane_list *list = &mailbox->lists[envelope->lane];
-
-	evc_slot_set_next(envelope, list->first);
-	list->first = envelope;
-	mailbox->occupied |= 1u << envelope->lane;
-}
-
 static inline void deliver_each(struct evc_batch_walk *walk)
 {
 	/* The subscription's functions are constant, and the walk's members but one. */
@@ -171,8 +161,14 @@ void evc_mailbox_deliver_batch(struct evc_mailbox *mailbox, struct evc_envelope 
 
 	/* The first event is taken. */
 	stretch->left--;
-	if (!evc_batch_is_last(batch))
-		put_back(mailbox, envelope);
+	if (!evc_batch_is_last(batch)) {
+		struct evc_lane_list *list = &mailbox->lists[envelope->lane];
+
+		/* It is the first of its lane again, until its last event is taken. */
+		evc_slot_set_next(envelope, list->first);
+		list->first = envelope;
+		mailbox->occupied |= 1u << envelope->lane;
+	}
 	look_ahead(&walk);
 	if (subscription->deliver_batch != NULL)
 		/* Again if it did not take all of them. */

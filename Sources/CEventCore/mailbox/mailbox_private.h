@@ -444,16 +444,6 @@ static inline void evc_mailbox_count_left(struct evc_mailbox *mailbox, unsigned 
 			      memory_order_relaxed);
 }
 
-/* Counts an envelope that leaves its lane. Consumer only. */
-static inline void evc_mailbox_count_taken(struct evc_mailbox *mailbox, unsigned lane,
-					   const struct evc_envelope *envelope)
-{
-	evc_mailbox_count_left(mailbox, lane, 1);
-	/* In this order, or the next event of that place would seem to wait beside this one. */
-	if (evc_unlikely(mailbox->bound != NULL) && !(envelope->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_EXEMPT)))
-		evc_bound_count_taken(mailbox->bound);
-}
-
 /* Takes the first envelope of a lane whose list is not empty. */
 static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *mailbox, unsigned lane)
 {
@@ -469,17 +459,11 @@ static inline struct evc_envelope *evc_mailbox_take_listed(struct evc_mailbox *m
 		if (mailbox->own.kind.lane == lane)
 			evc_consumed_close(&mailbox->own);
 	}
-	evc_mailbox_count_taken(mailbox, lane, envelope);
+	evc_mailbox_count_left(mailbox, lane, 1);
+	/* In this order, or the next event of that place would seem to wait beside this one. */
+	if (evc_unlikely(mailbox->bound != NULL) && !(envelope->flags & (EVC_ENVELOPE_TOKEN | EVC_ENVELOPE_EXEMPT)))
+		evc_bound_count_taken(mailbox->bound);
 	return envelope;
-}
-
-/* After a look for the next envelope: producers may wait for a place. Consumer only. */
-static inline void evc_mailbox_did_look(struct evc_mailbox *mailbox, bool found)
-{
-	/* Relaxed: a raise that is missed here is seen by a later look, or before the consumer sleeps (bound.h). */
-	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) &
-			 EVC_SIGNAL_BLOCKED))
-		evc_bound_unblock(mailbox->bound, found ? EVC_BOUND_PLACES : 1);
 }
 
 /* The envelope that is next, or NULL if none is or the mailbox ends. Consumer only. */

@@ -293,7 +293,12 @@ struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
 {
 	struct evc_envelope *envelope = evc_mailbox_next_by_token(mailbox, next_by_look(mailbox));
 
-	evc_mailbox_did_look(mailbox, envelope != NULL);
+	/*
+	 * Producers may wait for a place. Relaxed: a raise that is missed here is seen by a later look, or before the consumer
+	 * sleeps (bound.h).
+	 */
+	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) & EVC_SIGNAL_BLOCKED))
+		evc_bound_unblock(mailbox->bound, envelope != NULL ? EVC_BOUND_PLACES : 1);
 	return envelope;
 }
 

@@ -8,8 +8,7 @@
 
 #define evc_likely(x) __builtin_expect(!!(x), 1)
 #define evc_unlikely(x) __builtin_expect(!!(x), 0)
-#define evc_container_of(pointer, type, member)                                                    \
-	((type *)((char *)(pointer) - offsetof(type, member)))
+#define evc_container_of(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
 
 /* Under AddressSanitizer slots are not recycled, so that it detects a use after the release. */
 #if defined(__has_feature)

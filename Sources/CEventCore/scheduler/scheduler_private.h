@@ -114,8 +114,6 @@ static inline bool evc_scheduler_is_closed(struct evc_scheduler *scheduler)
 	return atomic_load_explicit(&scheduler->closed, memory_order_acquire);
 }
 
-/* Fires what is due and sets `*next` to the next deadline. The runner. */
-size_t evc_scheduler_fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *next);
 /* Starts the thread of a scheduler that is not driven; it takes a reference. */
 enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler);
 /* True on the thread of a scheduler. */

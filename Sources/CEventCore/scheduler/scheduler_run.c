@@ -5,6 +5,13 @@
 #ifdef EVC_URCU
 #include "scheduler/scheduler_private.h"
 
+#include "platform/own_thread.h"
+#include "platform/references.h"
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
 /* Makes this thread the runner; false if there is one, which learns by its `end` that another one came. */
 static bool begin(struct evc_scheduler *scheduler)
 {
@@ -78,7 +85,8 @@ static bool settle(struct evc_scheduler *scheduler, struct evc_timer *timer, uin
 	return again;
 }
 
-size_t evc_scheduler_fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *next)
+/* Fires what is due and sets `*next` to the next deadline. The runner. */
+static size_t fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *next)
 {
 	const struct evc_timer_ops *ops = NULL;
 	struct evc_timer *timer = NULL;
@@ -166,7 +174,7 @@ size_t evc_scheduler_run_due(struct evc_scheduler *scheduler, uint64_t now, uint
 	/* A function may release the scheduler. */
 	evc_scheduler_retain(scheduler);
 	while (scheduler->driven && begin(scheduler)) {
-		fired += evc_scheduler_fire_due(scheduler, now, next);
+		fired += fire_due(scheduler, now, next);
 		if (evc_scheduler_is_closed(scheduler)) {
 			evc_scheduler_drop_all(scheduler);
 			*next = EVC_FOREVER;
@@ -214,5 +222,70 @@ void evc_scheduler_close(struct evc_scheduler *scheduler)
 		(void)end(scheduler);
 	}
 	evc_scheduler_release(scheduler);
+}
+
+/* The scheduler whose thread this is. */
+static _Thread_local struct evc_scheduler *thread_of;
+
+bool evc_scheduler_is_thread(void)
+{
+	return thread_of != NULL;
+}
+
+static void *run(void *opaque)
+{
+	struct evc_scheduler *scheduler = opaque;
+	pthread_t last;
+
+	thread_of = scheduler;
+	evc_own_thread_set_name(scheduler->name);
+#ifdef __linux__
+	/* The system may delay every sleep by 50 us to save wake-ups; these sleeps end at deadlines. */
+	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+#endif
+	while (!evc_scheduler_is_closed(scheduler)) {
+		/* R1. */
+		uint32_t ticket = evc_parker_prepare(scheduler->parker);
+		uint64_t now = scheduler->clock.now(scheduler->clock.context);
+		uint64_t next;
+
+		(void)fire_due(scheduler, now, &next);
+		/* R6, unless it was closed meanwhile; a later close comes after the ticket. */
+		if (!evc_scheduler_is_closed(scheduler))
+			scheduler->clock.sleep(scheduler->clock.context, scheduler->parker, ticket,
+					       next);
+		/* R7. */
+		atomic_store_explicit(&scheduler->sleeps_until, 0, memory_order_relaxed);
+	}
+	evc_scheduler_drop_all(scheduler);
+	last = evc_last_thread_become();
+	evc_event_count_advance(&scheduler->ended);
+	evc_scheduler_release(scheduler);
+	/* At the very end: the other thread may be in a destructor that waits for this scheduler. */
+	evc_last_thread_join(last);
+	return NULL;
+}
+
+enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler)
+{
+	pthread_t handle;
+
+	evc_scheduler_retain(scheduler);
+	if (pthread_create(&handle, NULL, run, scheduler) == 0)
+		return EVC_OK;
+	/* The caller destroys it. */
+	(void)evc_reference_drop(&scheduler->references);
+	return EVC_OUT_OF_MEMORY;
+}
+
+enum evc_status evc_scheduler_join(struct evc_scheduler *scheduler)
+{
+	if (scheduler == NULL)
+		return EVC_INVALID_ARGUMENT;
+	if (thread_of == scheduler)
+		return EVC_NOT_PERMITTED;
+	while (!scheduler->driven && evc_event_count_read(&scheduler->ended) == 0)
+		evc_event_count_wait(&scheduler->ended, 0, EVC_FOREVER);
+	return EVC_OK;
 }
 #endif

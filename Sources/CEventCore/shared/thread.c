@@ -76,11 +76,9 @@ static enum evc_status status_of(int error)
 
 static int set_priority(pthread_attr_t *attributes, int priority)
 {
-	struct sched_param parameter = { 0 };
-	int error;
+	const struct sched_param parameter = { .sched_priority = priority };
+	int error = pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);
 
-	parameter.sched_priority = priority;
-	error = pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);
 	if (error == 0)
 		error = pthread_attr_setschedpolicy(attributes, SCHED_FIFO);
 	return error != 0 ? error : pthread_attr_setschedparam(attributes, &parameter);

@@ -193,22 +193,15 @@ static void free_items(struct evc_tree_item *dead)
 		struct evc_handler *handler = (struct evc_handler *)item;
 
 		dead = item->previous;
-		switch ((enum evc_tree_item_kind)item->kind) {
-		case EVC_ITEM_HANDLER:
-			if (handler->release != NULL)
-				handler->release(item->object);
-			/* Pairs with evc_handler_drop: both owners' reads before the memory is freed. */
-			if (atomic_fetch_or_explicit(&item->parts, EVC_PART_TREE,
-						     memory_order_acq_rel) & EVC_PART_CALLER)
-				evc_tree_free(handler, sizeof(*handler));
-			break;
-		case EVC_ITEM_LINK:
-			evc_tree_free(item, sizeof(struct evc_link));
-			break;
-		case EVC_ITEM_NODE:
-			evc_tree_free(item, sizeof(struct evc_node));
-			break;
+		if (item->kind != EVC_ITEM_HANDLER) {
+			evc_tree_free(item, item->kind == EVC_ITEM_LINK ? sizeof(struct evc_link) : sizeof(struct evc_node));
+			continue;
 		}
+		if (handler->release != NULL)
+			handler->release(item->object);
+		/* Pairs with evc_handler_drop: both owners' reads before the memory is freed. */
+		if (atomic_fetch_or_explicit(&item->parts, EVC_PART_TREE, memory_order_acq_rel) & EVC_PART_CALLER)
+			evc_tree_free(handler, sizeof(*handler));
 	}
 }
 
