@@ -17,19 +17,19 @@ uint64_t evc_load_promised(const struct evc_load *load)
 	uint64_t lost = evc_load_lost(load);
 
 	/* Pairs with evc_load_promise: a watcher that sees nothing promised is seen by the next promise. */
-	return (atomic_load_explicit(evc_load_word(load), memory_order_seq_cst) & ~EVC_LOAD_RETIRED) - lost;
+	return (atomic_load_explicit(evc_load_atomic(&load->word), memory_order_seq_cst) & ~EVC_LOAD_RETIRED) - lost;
 }
 
 uint64_t evc_load_lost(const struct evc_load *load)
 {
 	/* Pairs with evc_load_lose. */
-	return atomic_load_explicit(evc_load_lost_word(load), memory_order_seq_cst);
+	return atomic_load_explicit(evc_load_atomic(&load->lost), memory_order_seq_cst);
 }
 
 uint64_t evc_load_retire(struct evc_load *load)
 {
 	/* Releases to evc_load_promise that the receiver was removed before. seq_cst: L1 (load.h). */
-	return atomic_fetch_or_explicit(evc_load_word(load), EVC_LOAD_RETIRED,
+	return atomic_fetch_or_explicit(evc_load_atomic(&load->word), EVC_LOAD_RETIRED,
 					memory_order_seq_cst) &
 	       ~EVC_LOAD_RETIRED;
 }

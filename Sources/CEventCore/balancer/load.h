@@ -35,35 +35,31 @@
 
 #define EVC_LOAD_RETIRED (UINT64_C(1) << 63)
 
-static inline _Atomic uint64_t *evc_load_word(const struct evc_load *load)
+/* Either word of a load. */
+static inline _Atomic uint64_t *evc_load_atomic(const uint64_t *word)
 {
-	return (_Atomic uint64_t *)(void *)(uintptr_t)&load->word;
-}
-
-static inline _Atomic uint64_t *evc_load_lost_word(const struct evc_load *load)
-{
-	return (_Atomic uint64_t *)(void *)(uintptr_t)&load->lost;
+	return (_Atomic uint64_t *)(void *)(uintptr_t)word;
 }
 
 /* Counts promised envelopes that the receiver will not handle. True if it has retired, and has to look again. */
 static inline bool evc_load_lose(struct evc_load *load, uint32_t count)
 {
 	/* P1, P2. */
-	atomic_fetch_add_explicit(evc_load_lost_word(load), count, memory_order_seq_cst);
-	return atomic_load_explicit(evc_load_word(load), memory_order_seq_cst) & EVC_LOAD_RETIRED;
+	atomic_fetch_add_explicit(evc_load_atomic(&load->lost), count, memory_order_seq_cst);
+	return atomic_load_explicit(evc_load_atomic(&load->word), memory_order_seq_cst) & EVC_LOAD_RETIRED;
 }
 
 static inline void evc_load_withdraw(struct evc_load *load, uint32_t count)
 {
 	/* Relaxed: only the modification order of the word matters. */
-	atomic_fetch_sub_explicit(evc_load_word(load), count, memory_order_relaxed);
+	atomic_fetch_sub_explicit(evc_load_atomic(&load->word), count, memory_order_relaxed);
 }
 
 /* False if the receiver accepts no more. */
 static inline bool evc_load_promise(struct evc_load *load, uint32_t count)
 {
 	/* Acquire, pairs with evc_load_retire. seq_cst for those who watch the load (a pool's ticker). */
-	if (!(atomic_fetch_add_explicit(evc_load_word(load), count, memory_order_seq_cst) &
+	if (!(atomic_fetch_add_explicit(evc_load_atomic(&load->word), count, memory_order_seq_cst) &
 	      EVC_LOAD_RETIRED))
 		return true;
 	evc_load_withdraw(load, count);

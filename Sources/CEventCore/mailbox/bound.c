@@ -165,10 +165,8 @@ void evc_bound_give_back(struct evc_bound *bound, uint32_t places)
 void evc_bound_read(struct evc_bound *bound, const uint64_t depths[EVC_LANE_COUNT],
 		    struct evc_mailbox_statistics *statistics)
 {
-	statistics->waiting = 0;
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		statistics->waiting += depths[lane];
-	statistics->refused = statistics->overflowed = statistics->high_water = 0;
 	if (bound != NULL) {
 		statistics->refused = atomic_load_explicit(&bound->refused, memory_order_relaxed);
 		statistics->overflowed = atomic_load_explicit(&bound->overflowed, memory_order_relaxed);

@@ -172,7 +172,7 @@ enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain
 enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, uint64_t *end,
 				   bool *is_admitted);
 
-/* Adds the counters of a bound, which may be NULL, to those of its mailbox. Any thread. */
+/* Adds the counters of a bound, which may be NULL, to those of its mailbox; they are 0 so far. Any thread. */
 void evc_bound_read(struct evc_bound *bound, const uint64_t depths[EVC_LANE_COUNT],
 		    struct evc_mailbox_statistics *statistics);
 

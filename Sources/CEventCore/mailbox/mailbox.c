@@ -246,12 +246,12 @@ void evc_mailbox_read_statistics(struct evc_mailbox *mailbox, struct evc_mailbox
 	/* What is subtracted is read first, so that the difference does not fall below 0. */
 	uint64_t empty = atomic_load_explicit(&mailbox->empty, memory_order_acquire);
 
+	*out = (struct evc_mailbox_statistics){ .superseded = latest.superseded };
 	out->dropped = atomic_load_explicit(&mailbox->dropped, memory_order_acquire);
 	out->taken = 0 - out->dropped - empty;
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++)
 		out->taken += atomic_load_explicit(&mailbox->left[lane], memory_order_relaxed);
 	out->dropped += latest.refused;
-	out->superseded = latest.superseded;
 	evc_mailbox_depths(mailbox, depths);
 	evc_bound_read(mailbox->bound, depths, out);
 }

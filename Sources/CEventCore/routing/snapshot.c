@@ -195,14 +195,13 @@ struct evc_snapshot *evc_snapshot_acquire(evc_current_snapshot *current)
 
 uint32_t evc_snapshot_count(evc_current_snapshot *current)
 {
-	struct evc_snapshot *snapshot;
-	uint32_t count = 0;
+	const struct evc_snapshot *snapshot;
+	uint32_t count;
 
 	evc_domain_enter();
 	/* Pairs with evc_snapshot_publish. */
 	snapshot = atomic_load_explicit(current, memory_order_acquire);
-	if (snapshot != NULL)
-		count = snapshot->count;
+	count = snapshot != NULL ? snapshot->count : 0;
 	evc_domain_leave();
 	return count;
 }
