@@ -100,9 +100,9 @@ struct evc_bound {
 	/* Advances when places have become free for those who wait, and when the mailbox closes. */
 	struct evc_event_count rounds;
 	/*
-	 * Of a private mailbox: the thread that has entered it, or 0 (relaxed, since a thread compares it with itself alone,
-	 * which no other thread stores); and how often it has, since who consumes it by hand may enter it again. `entries` is
-	 * the consumer's alone.
+	 * Of a private mailbox: the thread that has entered it, or 0 (relaxed, since a thread compares it with itself
+	 * alone, which no other thread stores); and how often it has, since who consumes it by hand may enter it again.
+	 * `entries` is the consumer's alone.
 	 */
 	_Atomic uintptr_t consumer;
 	unsigned entries;

@@ -155,7 +155,8 @@ static enum evc_status add(struct evc_mailbox *mailbox, const struct evc_subscri
 	return evc_subscription_list_add(&mailbox->subscriptions, &as, out);
 }
 
-enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox, const struct evc_subscription_options *options,
+enum evc_status evc_mailbox_add_subscription(struct evc_mailbox *mailbox,
+					     const struct evc_subscription_options *options,
 					     struct evc_subscription **out)
 {
 	return add(mailbox, options, NULL, out);

@@ -131,9 +131,10 @@ static bool sort(struct evc_mailbox *mailbox, unsigned lane)
 	if (drains) {
 		is_paced = mailbox->paces && (mailbox->occupied | mailbox->sorting) == 0;
 		/*
-		 * A consumer that drains few envelopes at a time competes with the producers for the lines that they are about
-		 * to write. It therefore pauses first: up to 4 µs while events arrive in quick succession, and hardly at all
-		 * otherwise. Nanoseconds an event, with and without: one producer 28 and 31, two 31 and 34, four 33 and 36.
+		 * A consumer that drains few envelopes at a time competes with the producers for the lines that they
+		 * are about to write. It therefore pauses first: up to 4 µs while events arrive in quick succession,
+		 * and hardly at all otherwise. Nanoseconds an event, with and without: one producer 28 and 31, two 31
+		 * and 34, four 33 and 36.
 		 */
 		for (uint32_t i = 0; is_paced && i < mailbox->pace; i++)
 			evc_pause();
@@ -294,8 +295,8 @@ struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox)
 	struct evc_envelope *envelope = evc_mailbox_next_by_token(mailbox, next_by_look(mailbox));
 
 	/*
-	 * Producers may wait for a place. Relaxed: a raise that is missed here is seen by a later look, or before the consumer
-	 * sleeps (bound.h).
+	 * Producers may wait for a place. Relaxed: a raise that is missed here is seen by a later look, or before the
+	 * consumer sleeps (bound.h).
 	 */
 	if (evc_unlikely(atomic_load_explicit(&mailbox->signal, memory_order_relaxed) & EVC_SIGNAL_BLOCKED))
 		evc_bound_unblock(mailbox->bound, envelope != NULL ? EVC_BOUND_PLACES : 1);

@@ -11,9 +11,9 @@
 void evc_own_thread_set_name(const char *name);
 
 /*
- * Creates a thread that works for all others, whichever of them starts it: it takes no signal but its own faults, has the
- * usual scheduling, and may use the processors of the starting thread and of the process's first one. False if it cannot
- * be created.
+ * Creates a thread that works for all others, whichever of them starts it: it takes no signal but its own faults, has
+ * the usual scheduling, and may use the processors of the starting thread and of the process's first one. False if it
+ * cannot be created.
  */
 bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *));
 
@@ -21,8 +21,8 @@ bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *));
  * Threads that nobody joins by name: each of them joins the one that ended before it, at its very end, and evc_shutdown
  * joins the last one. Only then none of them runs the library's code any more.
  *
- * Makes the calling thread the last one, and returns the one before it. To be called before it frees the last of what it
- * holds, with which a program may find that the core is in use no more.
+ * Makes the calling thread the last one, and returns the one before it. To be called before it frees the last of what
+ * it holds, with which a program may find that the core is in use no more.
  */
 pthread_t evc_last_thread_become(void);
 /* Waits for the end of a thread that evc_last_thread_become has returned. */

@@ -120,7 +120,7 @@ enum evc_status evc_parker_wait(struct evc_parker *parker, uint32_t ticket, uint
 	}
 	/* S5. Acquire: pairs with the W2 that has ended the sleep, whose news the caller looks for next. */
 	word = atomic_load_explicit(&parker->word, memory_order_acquire);
-	/* Relaxed: a W2 that comes meanwhile is for S1 to acquire. No thread acquires what the sleeper did, here and in S3. */
+	/* Relaxed: a W2 that comes meanwhile is for S1 to acquire. Nobody acquires what the sleeper did (S3 too). */
 	while ((word & 1u) && !atomic_compare_exchange_weak_explicit(&parker->word, &word, (word + 2) & ~1u,
 								     memory_order_relaxed, memory_order_relaxed))
 		;

@@ -51,7 +51,7 @@ static bool free_all(void)
 	/* A `finalize` may have made this thread a record. */
 	if (evc_unregister_thread() != EVC_OK)
 		return false;
-	/* All that no thread keeps. Twice: the first look only finds out which slab pools are in use, and nobody uses them. */
+	/* Twice: the first look only finds out which slab pools are in use, and nobody uses them. */
 	evc_pool_trim();
 	evc_pool_trim();
 	evc_domain_reclaim_all();

@@ -194,7 +194,8 @@ static void free_items(struct evc_tree_item *dead)
 
 		dead = item->previous;
 		if (item->kind != EVC_ITEM_HANDLER) {
-			evc_tree_free(item, item->kind == EVC_ITEM_LINK ? sizeof(struct evc_link) : sizeof(struct evc_node));
+			evc_tree_free(item, item->kind == EVC_ITEM_LINK ? sizeof(struct evc_link)
+									: sizeof(struct evc_node));
 			continue;
 		}
 		if (handler->release != NULL)

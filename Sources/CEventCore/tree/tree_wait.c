@@ -92,12 +92,13 @@ static bool ask_walks(const struct evc_handler *handler, bool *any_is_new)
 enum evc_status evc_handler_remove_and_wait(struct evc_handler *handler)
 {
 	struct evc_walker *walker = evc_walker_current;
+	struct evc_tree_walk *walk = walker != NULL ? first_walk(walker) : NULL;
 	enum evc_status status;
 
 	if (handler == NULL)
 		return EVC_INVALID_ARGUMENT;
 	/* Not inside the handler. */
-	for (struct evc_tree_walk *walk = walker != NULL ? first_walk(walker) : NULL; walk != NULL; walk = next_walk(walk))
+	for (; walk != NULL; walk = next_walk(walk))
 		if (is_calling(walk, handler))
 			return EVC_NOT_PERMITTED;
 	status = evc_handler_remove(handler);
