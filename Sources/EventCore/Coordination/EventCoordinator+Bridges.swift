@@ -3,7 +3,8 @@
 
 extension EventCoordinator {
   /// Queues, on a central, the events that no interceptor stopped. An event counts as handled if it has a
-  /// receiver there. It sets ``unhandledEvents``.
+  /// receiver there, whatever that does with it: a recorder is one, but not the receiver of
+  /// ``Eventable/keepNewest(on:maximumAge:)``. It sets ``unhandledEvents``.
   ///
   /// - Parameters:
   ///   - central: Where the events are queued. It is retained.
@@ -15,7 +16,7 @@ extension EventCoordinator {
     to central: EventCentral = .shared, priority: EventPriority = .normal
   ) {
     unhandledEvents = { event in
-      central.queueEvent(event, priority: priority) > 0 ? .handled : .pass
+      dispatch(event, to: central, priority)
     }
   }
 
@@ -97,4 +98,12 @@ extension EventListenerHandling {
   /// for a moment: if its last reference went in that moment, it would end on the calling thread.
   @_spi(Bridge)
   public var hasEnded: Bool { (self as? ListenerRegistration)?.isEnded ?? !isActive }
+}
+
+private func dispatch<E: CoordinateEvents>(
+  _ event: E, to central: EventCentral, _ priority: EventPriority
+) -> EventInterception {
+  // What keeps the newest event of a type is a receiver that handles none.
+  let keepers = central.basis.sticky.event(eventKey(E.self)) == nil ? 0 : 1
+  return central.queueEvent(event, priority: priority) > keepers ? .handled : .pass
 }

@@ -74,6 +74,21 @@ struct UnhandledEventTests {
     #expect(priorities.entries == [.high, .high])
   }
 
+  @Test("a central that only keeps the newest event of a type does not handle it", arguments: cores)
+  func kept(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let shop = Shop()
+    shop.app.dispatchUnhandled(to: central)
+    Teams.keepNewest(on: central)
+    #expect(shop.button.emitEvent(event) == .unhandled)
+    #expect(Teams.newest(on: central) == event)
+    let thread = EventThread(on: central)
+    thread.addEventCallback { (_: Teams) in }
+    #expect(shop.button.emitEvent(event) == .handled)
+    #expect(thread.drain())
+    #expect(shop.button.emitEvent(event) == .unhandled)
+  }
+
   @Test("an event that goes on into a tree is handled if a handler there consumes it", arguments: cores)
   func tree(core: EventCentral.Core) {
     let shop = Shop()
