@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
-#if Logging
-  @_exported public import EventCore
-#endif
+@_exported public import EventCore

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT
+// Copyright the EventCore authors
+
+@_exported public import EventCore
