@@ -49,7 +49,7 @@ struct RecordingExamples {
 
   @Test func article() async throws {
     try await withFile { file in
-      let (world, steps) = (EventCentral(), 3)
+      let world = EventCentral()
       func play() {
         Input(key: 1, isDown: true).queue(on: world)
         Resize(width: 80).stack(priority: .high, on: world)
@@ -65,23 +65,66 @@ struct RecordingExamples {
         try await recording.replay(on: world, speed: 4)            // four times as fast
         try await recording.replay(on: world, speed: .infinity)    // without waiting
 
-        let pump = EventPump(on: world)
-        var inputs = 0
-        pump.addEventCallback { (_: Input) in inputs += 1 }
-        var player = recording.player(on: world)
-        for step in 1...steps {
-          try player.advance(to: .milliseconds(20) * step)
-          pump.run()
-        }
-        while try player.step() {}
-        pump.run()
-        #expect(inputs == 1)
       }
 
       let recording = try EventRecording(
         contentsOf: file, of: [Input.self], accepting: [.damaged, .unknownTypes, .missingEvents])
       if let damage = recording.damage { print(damage) }
       #expect(recording.unknownTypes == ["Resize": 1])
+    }
+  }
+
+  /// A loop whose clock moves once a step.
+  final class Session {
+    let clock = ManualClock()
+    let world: EventCentral
+    let pump: EventPump
+    private(set) var step = 0
+    private(set) var handled: [Int] = []
+
+    init() {
+      world = EventCentral(clock: clock)
+      pump = EventPump(on: world)
+      pump.addEventCallback { [unowned self] (input: Input) in handled.append(Int(input.key) * 100 + step) }
+    }
+
+    func play(_ press: () throws -> Void) throws {
+      for _ in 1...5 {
+        step += 1
+        try press()
+        pump.run()
+        clock.advance(by: .milliseconds(20))
+      }
+    }
+  }
+
+  @Test("a player that advances to the time of each step replays a loop step by step") func steps() async throws {
+    try await withFile { file in
+      let session = Session()
+      let recorder = try EventRecorder(on: session.pump, of: [Input.self], to: file)
+      try session.play {
+        if session.step % 2 == 1 { Input(key: UInt16(session.step), isDown: true).queue(on: session.world) }
+      }
+      try await recorder.finish()
+      #expect(session.handled == [101, 303, 505])
+
+      let recording = try EventRecording(contentsOf: file, of: [Input.self])
+      let replay = Session()
+      var replayer = recording.player(on: replay.world)
+      try replay.play { try replayer.advance(to: replay.world.now) }
+      #expect(replay.handled == session.handled)
+
+      let steps = 5
+      let clock = ManualClock()
+      let world = EventCentral(clock: clock)
+      let pump = EventPump(on: world)
+      var player = recording.player(on: world)
+      for _ in 1...steps {
+        try player.advance(to: world.now)
+        pump.run()
+        clock.advance(by: .milliseconds(20))
+      }
+      #expect(player.nextTime == nil)
     }
   }
 

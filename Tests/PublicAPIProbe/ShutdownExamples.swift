@@ -53,6 +53,19 @@ struct ShutdownExamples {
     #expect(world.listener.statistics == .init(delivered: 10, skipped: 0, cancelled: 0))
   }
 
+  @Test("a scope ends its listeners")
+  func scope() {
+    struct Score: Eventable { var points = 0 }
+    let world = EventCentral()
+
+    let listeners = EventListenerScope()
+    Score.addListener(nil, executeOn: .listenerThread, on: world) { score in print(score.points) }
+      .stored(in: listeners)
+    listeners.end()
+
+    #expect(Score().queue(on: world) == 0)
+  }
+
   @Test("a separate central has threads, pools, trees and listeners of its own")
   func world() {
     let world = EventCentral()

@@ -101,7 +101,8 @@ public final class EventCentral: EventListenable, Sendable {
     basis.sticky.end()
   }
 
-  /// Queues an event for every receiver of its type.
+  /// Queues an event for every receiver of its type. The same as ``Eventable/queue(priority:on:)``, which new code
+  /// writes.
   ///
   /// - Parameters:
   ///   - event: What to dispatch.

@@ -7,7 +7,8 @@ extension Eventable {
   /// - Parameters:
   ///   - priority: Which of the five queues it joins.
   ///   - central: Where its receivers are registered.
-  /// - Returns: How many receivers accepted it.
+  /// - Returns: How many receivers accepted it. Each handler with `.latestOnly` or `.latestPerKey` is one more, and so
+  ///   is a central that keeps the newest event of the type (``keepNewest(on:maximumAge:)``).
   ///
   /// **Threads**: any, also inside a handler. Runs no user code and waits for nobody (D5), but for what the bounds of
   /// its receivers say (<doc:BoundedMailboxes>).

@@ -16,7 +16,8 @@ public struct EventPoolStatistics: Sendable, Equatable {
   /// of a shared pool at the moment when the thread ends may be missing.
   public var cancelled: UInt64
   /// Events whose last possible receiver ended while they were being dispatched. Events that are
-  /// dispatched to a pool that has ended are not counted.
+  /// dispatched to a pool that has ended are not counted. What full mailboxes have refused is another figure, in
+  /// ``EventPool/mailboxStatistics``.
   public var refused: UInt64
 }
 
