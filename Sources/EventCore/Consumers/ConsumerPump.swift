@@ -144,10 +144,9 @@ final class ConsumerPump: @unchecked Sendable {
   }
 
   var waiting: Int { consumer?.mailbox.waiting ?? 0 }
-  /// Whether its consumer takes from this shared mailbox, which it does to the end if that was closed.
-  func takes(from shared: SharedMailbox) -> Bool {
-    (shared.isClosed ? consumer?.delivers : consumer?.isOpen) ?? false
-  }
+  /// As those of the consumer.
+  var isOpen: Bool { consumer?.isOpen ?? false }
+  var delivers: Bool { consumer?.delivers ?? false }
 
   /// The thread that drives is about to deliver whatever waits: a wake-up so far needs no job of its own.
   func willDeliver() {

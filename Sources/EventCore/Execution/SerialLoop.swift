@@ -137,9 +137,10 @@ final class SerialLoop: Sendable {
     while handled < limit, !isDone() {
       timers.runDue()
       serve()
+      if endWorkers() { continue }
       if let next = choose() {
         handled += next.step()
-      } else if timers.runDue().fired == 0, !pollWorkers() {
+      } else if timers.runDue().fired == 0 {
         break
       }
     }
@@ -198,7 +199,7 @@ final class SerialLoop: Sendable {
       guard let mailbox = worker.shared else { return false }
       let hasShared = shared[ObjectIdentifier(mailbox)] ?? (mailbox.core.depths().contains { $0 > 0 })
       shared[ObjectIdentifier(mailbox)] = hasShared
-      return hasShared && worker.pump.takes(from: mailbox) || worker.hasEvent
+      return hasShared && worker.takesShared || worker.hasEvent
     }
     return state.withLock { state in
       guard !busy.isEmpty else {
@@ -212,11 +213,11 @@ final class SerialLoop: Sendable {
     }
   }
 
-  /// Lets the workers see that one of their mailboxes is closed. True if one ended.
-  private func pollWorkers() -> Bool {
-    let workers = state.withLock { $0.workers }
-    let handled = workers.reduce(0) { $0 + $1.step() }
-    return handled > 0 || state.withLock { $0.workers.count != workers.count || !$0.woken.isEmpty }
+  /// Ends the workers that have handled their last event, without a choice. True if one ended, which may wake others.
+  private func endWorkers() -> Bool {
+    let done = state.withLock { $0.workers }.filter(\.isDone)
+    for worker in done { _ = worker.step() }
+    return done.contains { $0.pump.hasEnded }
   }
 }
 
@@ -237,6 +238,12 @@ extension SerialLoop.State {
 extension SerialLoop.Member {
   /// Whether something waits for it alone.
   fileprivate var hasEvent: Bool { pump.waiting > 0 }
+
+  /// Whether a worker takes from its shared mailbox, which it does to the end if that was closed.
+  fileprivate var takesShared: Bool { shared?.isClosed == true ? pump.delivers : pump.isOpen }
+
+  /// Whether a worker takes nothing new, and nothing is left for it.
+  fileprivate var isDone: Bool { !pump.isOpen && !hasEvent && (!takesShared || shared?.waiting == 0) }
 
   /// Has it take one event, or do what else it has to. Returns how many events it handled.
   fileprivate func step() -> Int {

@@ -102,6 +102,33 @@ struct PoolDrainTests {
   }
 
   @Test(
+    "on a deterministic central retired and drained threads end while somebody else always has an event",
+    arguments: balances)
+  func besideTheEndless(_ kind: (EventCentral.Core, Balance)) {
+    let (world, turns, limit) = (EventCentral(deterministic: 7, core: kind.0), Counter(), 10_000)
+    let endless = EventThread(on: world)
+    endless.addEventCallback { [unowned endless] (_: Next) in
+      if turns.add() < limit { endless.queueEvent(Next()) }
+    }
+    let pool = EventPool<EventThread>(capacity: 2, balancer: kind.1.make(), on: world) { _ in
+      let thread = EventThread()
+      thread.addEventCallback { (_: Job) in }
+      return thread
+    }
+    endless.queueEvent(Next())
+    for _ in 0..<3 {
+      pool.capacity = 1
+      world.run(limit: 3)
+      #expect(!pool.statistics.threads.contains { $0.isRetiring })
+      pool.capacity = 2
+    }
+    #expect(pool.withThreads { $0[1] }.drain())
+    #expect(pool.drain())
+    #expect(turns.value < 100)
+    endless.cancel()
+  }
+
+  @Test(
     "a drain ends a queue that is never served, and of which another thread frees handlers meanwhile", arguments: cores)
   func lentPlace(core: EventCentral.Core) async {
     let queue = DispatchQueue(label: "not served")
