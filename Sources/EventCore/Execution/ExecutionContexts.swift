@@ -176,18 +176,14 @@ package final class ExecutionContexts: @unchecked Sendable {
   func thread(_ consumer: Consumer) -> ExecutionContext {
     if sources.allSatisfy({ consumer.registry.routes.includes($0) }) {
       // The thread's own mailbox. Not shared, and not ended by its users.
-      return ExecutionContext(
-        consumer.hooks.upkeep != nil ? .listenerThread : consumer.place,
-        consumer, key: nil, endsWithUsers: false, host: self)
+      return ExecutionContext(consumer.place, consumer, key: nil, endsWithUsers: false, host: self)
     }
     // The thread does not hear these routers. This mailbox does, and its jobs run as events of the thread.
-    let isPump = consumer.isPumpedByLoop
     // In a pump and in a deterministic central one by one, so that their limits and deadlines hold.
     let batch = consumer.isDrivenByLoop ? 1 : Self.largeBatch
     let context = shared(.thread(ObjectIdentifier(consumer))) { key in
       pumped(
-        isPump ? .pump : .eventThread, ThreadDriver(consumer), key, batch: batch, named: consumer.probe.name,
-        isDrivenElsewhere: true)
+        consumer.place, ThreadDriver(consumer), key, batch: batch, named: consumer.probe.name, isDrivenElsewhere: true)
     }
     consumer.add(guest: context.consumer)
     return context

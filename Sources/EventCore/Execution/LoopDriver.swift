@@ -186,16 +186,14 @@ final class LoopDriver: PumpDriver, TimerLoop {
 }
 
 extension Consumer {
-  /// Where the handlers of an event thread, a `UIEventThread` or an `EventPump` run.
+  /// Where the handlers of an event thread, a `UIEventThread`, an `EventPump` or a listener thread run.
   var place: EventListenerContext {
-    switch pump?.driver {
+    if hooks.upkeep != nil { return .listenerThread }
+    return switch pump?.driver {
     case nil: .eventThread
     case is LoopDriver: .pump
     case let serial as SerialDriver: serial.isOnMain ? .mainQueue : .eventThread
     default: .mainQueue
     }
   }
-
-  /// Whether it is that of an `EventPump`.
-  var isPumpedByLoop: Bool { pump?.driver is LoopDriver }
 }

@@ -39,6 +39,20 @@ struct LoopPlaceTests {
     #expect(log.entries == [1])
   }
 
+  @Test("in a handler of a listener thread, a listener of another source is on that thread", arguments: cores)
+  func listenerThread(core: EventCentral.Core) {
+    let world = EventCentral(deterministic: 7, core: core)
+    let other = EventListener(on: world)
+    let (places, log) = (Log<String>(), Log<Int>())
+    Call.addListener(nil, { $0.body() }, executeOn: .listenerThread, on: world)
+    Call { places.append("\(Ping.addListener(nil, { log.append($0.number) }, on: other).executesOn)") }.queue(on: world)
+    world.run()
+    #expect(places.entries == ["listenerThread"])
+    Ping(number: 1).queue(on: world)
+    world.run()
+    #expect(log.entries == [1])
+  }
+
   @Test("what belongs to the main queue of a deterministic central registers there", arguments: cores)
   func mainQueue(core: EventCentral.Core) {
     let world = EventCentral(deterministic: 7, core: core)
