@@ -126,6 +126,8 @@ final class Consumer: @unchecked Sendable {
 
   /// Runs `body` as the consumer's thread, which must not wait for the consumer.
   func asThread<Result>(_ body: () -> Result) -> Result {
+    // One inside of another leaves the number to the outer one.
+    guard !isCurrent else { return body() }
     // Relaxed, both: a thread compares the number with its own alone, which no other thread stores. It is
     // reset since another thread may get the same number later.
     thread.store(currentThreadNumber(), ordering: .relaxed)

@@ -149,7 +149,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// thread handles its first event.
   ///
   /// **Threads**: called on the thread that runs the initialiser. It may call ``cancel()``; waiting for the
-  /// end of the thread traps, since the thread has not begun.
+  /// end of the thread traps, since the thread has not begun. (A drain ends a ``UIEventThread``, which has none.)
   open func registerEventListeners() {}
 
   // MARK: Ending

@@ -66,6 +66,14 @@ struct TrapTests {
       // It adds no state.
       override func registerEventListeners() { join() }
     }
+    final class Removing: EventThread, @unchecked Sendable {
+      // It adds no state.
+      override func registerEventListeners() {
+        // Freed on this thread at once, in a deterministic central.
+        addEventCallback { (_: Ping) in }.remove()
+        drain()
+      }
+    }
     let drained = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
     ) {
@@ -78,6 +86,12 @@ struct TrapTests {
       _ = Joining(on: EventCentral(core: .locking))
     }
     expectMessage(joined, "join() waits for the end of its event thread")
+    let removed = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      _ = Removing(on: EventCentral(deterministic: 1))
+    }
+    expectMessage(removed, "drain(until:) waits for the end of its event thread")
   }
 
   @Test("a method of another class")
