@@ -100,6 +100,14 @@ package func currentThreadNumber() -> UInt {
   #endif
 }
 
+/// What a thread is known by when it may have ended: a later one may get its number.
+final class ThreadIdentity: Sendable {
+  private static let own = ThreadLocal<ThreadIdentity>(keepsValues: true)
+
+  /// That of the calling thread.
+  static var current: ThreadIdentity { own.kept { ThreadIdentity() }.takeUnretainedValue() }
+}
+
 /// Lets other threads run first.
 func yieldThread() {
   _ = sched_yield()

@@ -9,7 +9,7 @@ struct HandlerPlace {
   private weak let actor: (any Actor)?
   private let isActor: Bool
   private let isMain: Bool
-  private let thread: UInt
+  private let thread: ThreadIdentity
 
   /// Here.
   @usableFromInline
@@ -17,7 +17,7 @@ struct HandlerPlace {
     actor = isolation
     isActor = isolation != nil
     isMain = MainActor.isCurrent
-    thread = currentThreadNumber()
+    thread = .current
   }
 
   /// Traps unless it is called there.
@@ -37,7 +37,7 @@ struct HandlerPlace {
       actor.preconditionIsolated(sentence("actor"))
     } else {
       require(!isActor, sentence("actor", "in the deinit of that actor, or after it: raise it before"))
-      require(currentThreadNumber() == thread || isMain && MainActor.isCurrent, sentence("thread"))
+      require(ThreadIdentity.current === thread || isMain && MainActor.isCurrent, sentence("thread"))
     }
   }
 }

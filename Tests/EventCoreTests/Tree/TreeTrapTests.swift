@@ -55,6 +55,34 @@ struct TreeTrapTests {
     expectMessage(result, "A handler of Model, which is not Sendable, belongs to the thread on which it was added")
   }
 
+  @Test("a method of an object that is not Sendable, on a later thread than the one that added it")
+  func ownerOfAnEndedThread() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      final class Model { func onNote(_ note: Note) {} }
+      struct Kept: @unchecked Sendable {
+        // Nobody uses it elsewhere: it keeps the object alive.
+        let model: Model
+        let thread: UInt
+      }
+      let (node, added, raised) = (EventNode(), Log<Kept>(), Log<Bool>())
+      await offThePool {
+        let model = Model()
+        node.addHandler(owner: model, Model.onNote)
+        added.append(Kept(model: model, thread: currentThread()))
+      }
+      // Systems give the number of a thread that has ended to a later one; if not this one, any will do.
+      let attempts = 10_000
+      for attempt in 1...attempts where raised.entries.isEmpty {
+        await offThePool {
+          guard currentThread() == added.entries[0].thread || attempt == attempts else { return }
+          raised.append(true)
+          node.propagate(event: Note())
+        }
+      }
+    }
+    expectMessage(result, "A handler of Model, which is not Sendable, belongs to the thread on which it was added")
+  }
+
   @Test("a method of an object that is not Sendable, added on the MainActor, on a thread")
   func ownerOffMainActor() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
