@@ -78,7 +78,8 @@ public enum EventOverflowPolicy: Sendable, Equatable {
   /// callback or of a scheduled event in its run, is refused at once, since nobody else would make room; so is any
   /// dispatch in a deterministic central. An `async` callback, and the body of a loop over a sequence, are not known as
   /// the receiver: a dispatch to their own full mailbox waits up to the limit, on a thread of the cooperative pool.
-  /// Choose another policy there. The first of several waiting threads is woken after up to 16 places have become free,
-  /// and not in the order of their arrival.
+  /// Choose another policy there, and for what is dispatched to another mailbox that the same thread, queue or actor
+  /// empties: that dispatch waits up to the limit, too. The first of several waiting threads is woken after up to 16
+  /// places have become free, and not in the order of their arrival.
   case block(upTo: Duration)
 }

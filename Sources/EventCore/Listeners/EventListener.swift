@@ -98,7 +98,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// The time on the clock of its central, as ``EventCentral/now``.
   package var now: DispatchTime { DispatchTime(uptimeNanoseconds: contexts.basis.now) }
 
-  /// How many listeners are registered. Those whose requester is gone count until the next such event, or ``sweep()``.
+  /// How many listeners are registered. Those whose requester or place is gone count until a ``sweep()`` at the latest.
   public var listenerCount: Int { list.count }
 
   /// How many events its listeners have handled and skipped, on its listener thread, on queues, on actors and in tasks.

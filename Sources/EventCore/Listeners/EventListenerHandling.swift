@@ -4,7 +4,8 @@
 /// The handle of a listener, or of a callback of an event thread.
 ///
 /// The listener stays until it is removed, until its requester or its central is gone, or with `once` until
-/// it has been called, even if the handle is released.
+/// it has been called, even if the handle is released, or until the event thread, pump or listener thread on
+/// which it is called has ended.
 public protocol EventListenerHandling: EventRegistration, Sendable {
   /// Where the listener is called. It never changes.
   var executesOn: EventListenerContext { get }
