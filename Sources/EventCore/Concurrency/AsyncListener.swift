@@ -40,7 +40,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
     _ concurrency: EventConcurrency, _ body: @escaping @Sendable (E, AsyncListener) async -> Void
   ) -> AsyncListener {
     let calls = source.contexts.willCall()
-    let mailbox = TypedSequenceMailbox(source, requester, .unbounded, interest)
+    let mailbox = TypedSequenceMailbox(source, requester, .unbounded, interest, makesCalls: true)
     let listener = AsyncListener(mailbox, concurrency, calls)
     Task { [weak contexts = source.contexts] in
       await listener.run(mailbox, body)
@@ -62,7 +62,6 @@ final class AsyncListener: EventListenerHandling, Sendable {
       while true {
         switch mailbox.take() {
         case .event(let event):
-          mailbox.driver.willCall()
           guard count() else {
             mailbox.driver.didCall(false)
             continue

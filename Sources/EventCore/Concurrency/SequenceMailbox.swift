@@ -42,11 +42,11 @@ class SequenceMailbox: @unchecked Sendable {
 
   /// - Parameters:
   ///   - requester: The mailbox ends with it (D9); nil for none.
-  ///   - make: Makes the handler, which puts an event into the slot.
+  ///   - make: Makes the handler, which puts an event into the slot, and tells the driver if that is for a call.
   @usableFromInline
   init(
     _ source: EventListener, _ requester: AnyObject?, _ buffering: EventBuffering, _ type: EventTypeActions,
-    _ make: (ListenerRegistration) -> EventHandler
+    _ make: (ListenerRegistration, TaskDriver) -> EventHandler
   ) {
     keepsLatest = buffering == .latest
     let capacity = buffering.capacity
@@ -55,7 +55,7 @@ class SequenceMailbox: @unchecked Sendable {
     consumer = context.consumer
     // Not nil: the context of a task.
     pump = consumer.pump.unsafelyUnwrapped
-    registration = source.add(in: context, requester, type, make)
+    registration = source.add(in: context, requester, type) { [driver] in make($0, driver) }
   }
 
   deinit {
@@ -160,15 +160,23 @@ final class TypedSequenceMailbox<E: Eventable>: SequenceMailbox, @unchecked Send
   /// The event that was delivered last, until `take` moves it out.
   @usableFromInline let slot: UnsafeMutablePointer<E?>
 
+  /// - Parameter makesCalls: Whether what is taken is for the calls of an `async` handler.
   @inlinable
   init(
-    _ source: EventListener, _ requester: AnyObject?, _ buffering: EventBuffering, _ interest: HandlerInterest<E>
+    _ source: EventListener, _ requester: AnyObject?, _ buffering: EventBuffering, _ interest: HandlerInterest<E>,
+    makesCalls: Bool = false
   ) {
     let slot = UnsafeMutablePointer<E?>.allocate(capacity: 1)
     slot.initialize(to: nil)
     self.slot = slot
-    super.init(source, requester, buffering, eventTypeActions(E.self)) { registration in
-      registration.handler(HandlerCallback { slot.pointee = $0 }, interest)
+    super.init(source, requester, buffering, eventTypeActions(E.self)) { registration, driver in
+      guard makesCalls else { return registration.handler(HandlerCallback { slot.pointee = $0 }, interest) }
+      let callback = HandlerCallback<E> {
+        slot.pointee = $0
+        // Before the consumer counts the event.
+        driver.willCall()
+      }
+      return registration.handler(callback, interest)
     }
   }
 

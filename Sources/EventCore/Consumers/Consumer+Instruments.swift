@@ -17,10 +17,7 @@ extension Consumer: Instrumented {
   func leaveInstruments() { basis.instruments.remove(probe) { reading } }
 
   var reading: ReceiverReading {
-    let calls = asyncCalls
-    // One count for both, or an event that is freed meanwhile would be accepted, and neither waiting nor cancelled.
-    let kept = self.mailbox.counts()
-    let (counts, mailbox) = (statistics(kept.dropped, calls), mailboxStatistics(kept, calls))
+    let (counts, mailbox) = figures
     return ReceiverReading(
       accepted: mailbox.accepted, refused: mailbox.refused, dropped: mailbox.dropped, waiting: mailbox.waiting,
       highWaterMark: mailbox.highWaterMark, delivered: counts.delivered, skipped: counts.skipped,
@@ -29,51 +26,44 @@ extension Consumer: Instrumented {
 }
 
 extension Consumer {
-  var statistics: EventThreadStatistics {
-    // First: then they are among those that were delivered.
-    let calls = asyncCalls
-    return statistics(mailbox.counts().dropped, calls)
-  }
+  var statistics: EventThreadStatistics { figures.counts }
 
-  private func statistics(_ cancelled: UInt64, _ asyncCalls: (waiting: UInt64, lost: UInt64)) -> EventThreadStatistics {
+  var mailboxStatistics: EventMailboxStatistics { figures.mailbox }
+
+  /// Both at once, or an event that is freed meanwhile would be accepted, and neither waiting nor cancelled.
+  private var figures: (counts: EventThreadStatistics, mailbox: EventMailboxStatistics) {
+    let kept = mailbox.counts()
+    var statistics = mailbox.statistics(kept)
     // Those that are counted by type, and those that are not.
     let (counted, others) = (probe.total, HandledCounts(calls.counts.memory))
-    let taken = counted.delivered + others[HandledCounts.delivered]
-    return EventThreadStatistics(
-      delivered: taken - min(taken, asyncCalls.waiting + asyncCalls.lost),
+    let delivered = counted.delivered + others[HandledCounts.delivered]
+    // After that: so what was taken for calls is among them.
+    let forCalls = pump?.driver.calls ?? (taken: 0, begun: 0, dropped: 0)
+    let left = forCalls.taken - forCalls.begun - forCalls.dropped
+    // What waits when the consumer was closed does not begin any more.
+    let waiting = delivers ? left : 0
+    statistics.waiting += Int(waiting)
+    let counts = EventThreadStatistics(
+      delivered: forCalls.begun + delivered - min(delivered, forCalls.taken),
       skipped: counted.skipped + others[HandledCounts.skipped] + mailbox.supersededCount,
-      cancelled: cancelled + min(taken, asyncCalls.lost))
+      cancelled: kept.dropped + forCalls.dropped + left - waiting)
+    return (counts, statistics)
   }
 
-  /// Of the events that its task has taken for calls: those that wait to begin, and those that never do. What waits
-  /// when the consumer was closed does not begin any more. A call that is dropped at this moment may count twice.
-  private var asyncCalls: (waiting: UInt64, lost: UInt64) {
-    guard let calls = pump?.driver.calls else { return (0, 0) }
-    return calls.waiting == 0 || delivers ? (calls.waiting, calls.dropped) : (0, calls.dropped + calls.waiting)
+  /// How many calls of its task have not begun; they wait to, or never will, as the consumer was closed.
+  private var callsLeft: UInt64 {
+    guard let calls = pump?.driver.calls else { return 0 }
+    return calls.taken - calls.begun - calls.dropped
   }
 
   /// How many events wait in the mailbox, or for calls of its task.
-  var waitingWithCalls: Int { waiting + Int(asyncCalls.waiting) }
+  var waitingWithCalls: Int { waiting + (delivers ? Int(callsLeft) : 0) }
 
   /// Whether it has ended, and its statistics do not change any more.
   var isSettled: Bool { ended.isOpen && !hasCalls }
 
   /// Whether calls of its task wait to begin.
-  var hasCalls: Bool { (pump?.driver.calls.waiting ?? 0) > 0 }
-
-  var mailboxStatistics: EventMailboxStatistics {
-    let calls = asyncCalls
-    return mailboxStatistics(mailbox.counts(), calls)
-  }
-
-  private func mailboxStatistics(
-    _ counts: (taken: UInt64, dropped: UInt64), _ asyncCalls: (waiting: UInt64, lost: UInt64)
-  ) -> EventMailboxStatistics {
-    var statistics = mailbox.statistics(counts)
-    // They were taken, and so are among the accepted.
-    statistics.waiting += Int(asyncCalls.waiting)
-    return statistics
-  }
+  var hasCalls: Bool { callsLeft > 0 }
 
   /// How many events were taken: delivered or skipped. On the consumer's thread.
   var handled: UInt64 { held.pointee.taken }

@@ -31,9 +31,9 @@ protocol PumpDriver: AnyObject, Sendable {
   /// The dispatch queue to which the place belongs; nil for others.
   var target: DispatchQueue? { get }
 
-  /// Of the events that a task has taken for an `async` handler: how many of its calls have not begun yet, and how many
-  /// never did. The consumer has counted them as delivered.
-  var calls: (waiting: UInt64, dropped: UInt64) { get }
+  /// How many events a task has taken for calls of an `async` handler, how many of these have begun, and how many never
+  /// do. The consumer counts all that are taken as delivered.
+  var calls: (taken: UInt64, begun: UInt64, dropped: UInt64) { get }
 
   /// Called on the driving thread when nothing is left, before the last look for news.
   func ranDry()
@@ -53,7 +53,7 @@ extension PumpDriver {
   var isLoop: Bool { false }
   var host: Consumer? { nil }
   var target: DispatchQueue? { nil }
-  var calls: (waiting: UInt64, dropped: UInt64) { (0, 0) }
+  var calls: (taken: UInt64, begun: UInt64, dropped: UInt64) { (0, 0, 0) }
   func ranDry() {}
   func willRest() {}
   func finish() {}

@@ -133,6 +133,7 @@ final class ActorDriver: ContextDriver {
 
 /// Runs the jobs of a pump in one task, which lives as long as the consumer and sleeps between jobs. The task is one of
 /// its own (`start`), or the user's, which iterates over a sequence.
+@usableFromInline
 final class TaskDriver: ContextDriver {
   private struct State {
     /// The task, while it sleeps.
@@ -142,8 +143,9 @@ final class TaskDriver: ContextDriver {
     var isOver = false
   }
   private let state = Guarded(State())
-  /// Calls that have not begun, and those that never did. An event is counted before the mailbox can end.
-  private let waitingCalls = Atomic<UInt64>(0)
+  /// Of the events that were taken for calls: all, those whose calls have begun, and those whose calls never do.
+  private let takenForCalls = Atomic<UInt64>(0)
+  private let begunCalls = Atomic<UInt64>(0)
   private let droppedCalls = Atomic<UInt64>(0)
 
   /// Starts the task, which inherits the caller's priority and task-local values.
@@ -179,19 +181,20 @@ final class TaskDriver: ContextDriver {
     sleeper?.resume()
   }
 
-  /// An event was taken for a call, which follows, or does not. By an `async` listener.
-  func willCall() { waitingCalls.add(1, ordering: .relaxed) }
+  /// An event was taken for a call, which follows, or does not. In the handler of an `async` listener's mailbox, and so
+  /// before the consumer counts the event, and before the mailbox can end.
+  @usableFromInline
+  func willCall() { takenForCalls.add(1, ordering: .relaxed) }
 
   /// The call begins, or never does.
   func didCall(_ hasBegun: Bool) {
-    if !hasBegun { droppedCalls.add(1, ordering: .relaxed) }
-    // Releasing, pairs with `calls`: who finds none waiting has all that were dropped.
-    waitingCalls.subtract(1, ordering: .releasing)
+    // Releasing, pairs with `calls`: who finds the call finds its event among those that were taken.
+    if hasBegun { begunCalls.add(1, ordering: .releasing) } else { droppedCalls.add(1, ordering: .releasing) }
   }
 
-  var calls: (waiting: UInt64, dropped: UInt64) {
-    let waiting = waitingCalls.load(ordering: .acquiring)
-    return (waiting, droppedCalls.load(ordering: .relaxed))
+  var calls: (taken: UInt64, begun: UInt64, dropped: UInt64) {
+    let (begun, dropped) = (begunCalls.load(ordering: .acquiring), droppedCalls.load(ordering: .acquiring))
+    return (takenForCalls.load(ordering: .relaxed), begun, dropped)
   }
 
   /// Makes the task look for what it waits for, without a job.

@@ -98,4 +98,36 @@ struct AsyncCountTests {
     #expect(calls.log.entries.isEmpty)
     calls.expect(delivered: 0, cancelled: 40)
   }
+
+  @Test("what a task has taken waits before its call is made, too", arguments: cores)
+  func taken(core: EventCentral.Core) async {
+    /// Stands in its deinit.
+    final class Standing: Sendable {
+      let (entered, leave): (Gate, Gate)
+      init(_ entered: Gate, _ leave: Gate) { (self.entered, self.leave) = (entered, leave) }
+      deinit {
+        entered.open()
+        leave.pass()
+      }
+    }
+    let listener = EventListener(on: EventCentral(core: core))
+    let (entered, leave, box) = (Gate(), Gate(), Log<Standing>())
+    box.append(Standing(entered, leave))
+    let handle = Ping.addListener(
+      box.entries[0], interestedIn: .custom,
+      customFilter: { _, _, _ in
+        // The take has the last reference, and lets go of it after it has counted the event.
+        _ = box.take()
+        return true
+      }, on: listener
+    ) { _ async in Issue.record("It was called.") }
+    listener.queueEvent(Ping())
+    await offThePool { entered.pass() }
+    #expect(listener.statistics == .init(delivered: 0, skipped: 0, cancelled: 0))
+    #expect(listener.eventCount == 1)
+    leave.open()
+    #expect(await yieldUntil { listener.eventCount == 0 })
+    #expect(listener.statistics == .init(delivered: 0, skipped: 0, cancelled: 1))
+    await handle.removed()
+  }
 }
