@@ -3,18 +3,20 @@
 
 /// A listener whose handler is `async`: a task that takes events from a sequence's mailbox and awaits the handler.
 ///
-/// D6: each call is counted under the lock that `remove()` takes, and looks there once more when it begins, so that none
-/// begins after it.
+/// D6: each call begins under the lock that `remove()` takes, so that none begins after it.
 @usableFromInline
 final class AsyncListener: EventListenerHandling, Sendable {
   private struct State {
     var isRemoved = false
+    /// Calls that have begun, and not returned.
     var running = 0
+    /// Of a concurrent listener: the same, and those that wait to begin, for a thread or in a tracer of the user's.
+    var made = 0
     /// The tasks that are inside the handler, which must not wait for it.
     var callers: Set<Int> = []
     /// Opened when no call is running.
     var waiters: [Latch] = []
-    /// The listener's task, while as many calls run as may.
+    /// The listener's task, while as many calls are made as may.
     var sleeper: UnsafeContinuation<Void, Never>?
 
     /// Whether no call runs, and none begins any more. Drains wait for that, and not for the end of the task: a
@@ -62,16 +64,15 @@ final class AsyncListener: EventListenerHandling, Sendable {
       while true {
         switch mailbox.take() {
         case .event(let event):
-          guard count() else {
-            mailbox.driver.didCall(false)
-            continue
-          }
           let carried = carrier.map { ($0, mailbox.takeCarried()) }
           mailbox.rest()
           if concurrency == .serial {
             await call(body, event, carried)
           } else {
-            group.addTask { await self.call(body, event, carried) }
+            group.addTask {
+              await self.call(body, event, carried)
+              self.makeRoom()
+            }
             await hasRoom()
           }
           begun += 1
@@ -91,51 +92,58 @@ final class AsyncListener: EventListenerHandling, Sendable {
     _ body: @Sendable (E, AsyncListener) async -> Void, _ event: E,
     _ carried: (carrier: EventCarrier, value: (any EventCarrier.Value)?)?
   ) async {
-    let task = Self.currentTask
-    state.withLock { state in
-      if let task { state.callers.insert(task) }
-    }
     if let carried {
-      await carried.carrier.restoreInTask(carried.value, E.self) { await begin(body, event) }
+      await carried.carrier.restoreInTask(carried.value, E.self) { await callUnlessEnded(body, event) }
     } else {
-      await begin(body, event)
+      await callUnlessEnded(body, event)
     }
-    let (waiters, sleeper, isOver) = state.withLock { state in
+  }
+
+  /// Makes a call, unless the listener has ended since its event was taken.
+  private func callUnlessEnded<E: Eventable>(
+    _ body: @Sendable (E, AsyncListener) async -> Void, _ event: E
+  ) async {
+    let task = Self.currentTask
+    guard begin(task) else { return }
+    await body(event, self)
+    let (waiters, isOver) = state.withLock { state -> ([Latch], Bool) in
       if let task { state.callers.remove(task) }
       state.running -= 1
-      defer {
-        state.sleeper = nil
-        if state.running == 0 { state.waiters = [] }
-      }
-      return (state.running == 0 ? state.waiters : [], state.sleeper, state.isOver)
+      guard state.running == 0 else { return ([], false) }
+      defer { state.waiters = [] }
+      return (state.waiters, state.isOver)
     }
-    sleeper?.resume()
     // Before the waiters, who may begin a drain.
     if isOver { calls.open() }
     for waiter in waiters { waiter.open() }
   }
 
-  /// Makes a call that was counted, unless the listener has ended since: it may have waited for a thread, and for a tracer
-  /// of the user's.
-  private func begin<E: Eventable>(_ body: @Sendable (E, AsyncListener) async -> Void, _ event: E) async {
-    let begins = state.withLock { state in
-      let begins = !state.isRemoved && mailbox.isOpen
+  /// Counts a call as one that begins. False if the listener has ended, or its requester has gone (D9).
+  private func begin(_ task: Int?) -> Bool {
+    // Outside of the lock, and before the call counts as running: it may release the requester, whose `deinit` may end
+    // this listener, and wait for its calls.
+    let isWanted = mailbox.isWanted
+    return state.withLock { state in
+      let begins = isWanted && !state.isRemoved && mailbox.isOpen
       // Locked, so that whoever has ended the listener finds it.
       mailbox.driver.didCall(begins)
-      return begins
+      guard begins else { return false }
+      if let task { state.callers.insert(task) }
+      state.running += 1
+      return true
     }
-    if begins { await body(event, self) }
   }
 
   /// Notes, where the central traces, that a call threw. In that call.
   @usableFromInline
   func noteFailure(_ error: any Error) { mailbox.carrier?.noteFailure(error) }
 
-  /// Waits until one more call may begin.
+  /// Counts a call that was made, and waits until one more may be. The call may have ended by now.
   private func hasRoom() async {
     await withUnsafeContinuation { continuation in
       let hasRoom = state.withLock { state in
-        if state.running < concurrency.limit { return true }
+        state.made += 1
+        if state.made < concurrency.limit { return true }
         state.sleeper = continuation
         return false
       }
@@ -143,16 +151,14 @@ final class AsyncListener: EventListenerHandling, Sendable {
     }
   }
 
-  /// Counts a call that is about to begin. False if the listener has ended.
-  private func count() -> Bool {
-    // Outside of the lock, since it may release the requester, whose `deinit` may end this listener.
-    guard mailbox.delivers else { return false }
-    return state.withLock { state in
-      // The source once more: its end may have come since.
-      guard !state.isRemoved, mailbox.isOpen else { return false }
-      state.running += 1
-      return true
+  /// A call that was made has ended, or has not begun.
+  private func makeRoom() {
+    let sleeper = state.withLock { state in
+      state.made -= 1
+      defer { state.sleeper = nil }
+      return state.sleeper
     }
+    sleeper?.resume()
   }
 
   /// Identifies the task that is running. A task that the handler starts is another one, and may wait for the handler.
@@ -182,7 +188,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
   func removeAndWait() -> Bool {
     let isFirst = remove()
     let last = done("removeAndWait()")
-    // The filter, which runs before a call is counted.
+    // The filter, which runs before a call.
     mailbox.waitUntilTaken()
     last?.wait()
     return isFirst
@@ -205,7 +211,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
       !state.withLock { state in task.map(state.callers.contains) ?? false },
       """
       \(name) waits until its handler is not running, and was called inside that handler, where it would wait for \
-      itself: call remove().
+      itself: call remove(), or end() in place of a scope's ended() or endAndWait().
       """)
     let latch: Latch? = state.withLock { state in
       guard state.running > 0 else { return nil }
@@ -220,7 +226,7 @@ final class AsyncListener: EventListenerHandling, Sendable {
 }
 
 extension AsyncListener: CallRegistration {
-  var isCallRunning: Bool { state.withLock { $0.running > 0 } }
-  /// The lock orders its calls.
-  var consumerToFence: Consumer? { nil }
+  /// The filter, too. The lock orders the calls.
+  var isCallRunning: Bool { mailbox.isTaking || state.withLock { $0.running > 0 } }
+  var consumerToFence: Consumer? { mailbox.consumerToFence }
 }

@@ -119,6 +119,10 @@ class SequenceMailbox: @unchecked Sendable {
   @discardableResult
   final func end() -> Bool { registration.remove() }
 
+  /// Whether a take is inside the interest's filter. After `end()`, and then the fence of its consumer; any thread.
+  final var isTaking: Bool { registration.isCallRunning }
+  final var consumerToFence: Consumer? { registration.consumerToFence }
+
   /// Returns when no take is inside the interest's filter any more. After `end()`; any thread.
   final func waitUntilTaken() { consumer.waitUntilDone(registration.call.handler) }
   final func untilTaken() async { await consumer.untilDone(registration.call.handler) }
@@ -132,6 +136,9 @@ class SequenceMailbox: @unchecked Sendable {
   /// The same also after that, until the source has ended, without a look at the requester, which runs no user code. Any
   /// thread.
   final var isOpen: Bool { context.delivers }
+
+  /// Whether its requester lives, or it has none. It may release the requester, which runs user code. Any thread.
+  final var isWanted: Bool { registration.requester?.isGone != true }
 
   /// What the central carries with its events. Any thread.
   final var carrier: EventCarrier? { consumer.basis.carrier }
