@@ -124,3 +124,5 @@ extension EventWorker: EventReceiver {
 extension EventWorker: WorkingElsewhere {
   package var elsewhere: WorkElsewhere { thread.elsewhere }
 }
+
+extension EventWorker: ActiveByItself {}

@@ -164,3 +164,5 @@ extension EventCentral: EventReceiver {
   public var receiverStatistics: EventThreadStatistics { listener.statistics }
   public var mailboxStatistics: EventMailboxStatistics { listener.mailboxStatistics }
 }
+
+extension EventCentral: ActiveByItself {}

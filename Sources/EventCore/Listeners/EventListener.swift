@@ -291,7 +291,7 @@ struct OwnedListener: ~Copyable, Sendable {
   }
 }
 
-extension EventListener: EventReceiver {
+extension EventListener: EventReceiver, ActiveByItself {
   /// The name of its listener thread.
   public var receiverName: String { contexts.name }
 

@@ -140,6 +140,8 @@ public final class EventListenerScope: Sendable {
   }
 }
 
+extension EventListenerScope: ActiveByItself {}
+
 /// A registration whose last call may still be running after its end.
 protocol CallRegistration {
   /// Whether a call is running. After the registration's end, and then the fence of its consumer.

@@ -66,3 +66,5 @@ extension Eventable {
   )
   public static func addListener(_ callback: @escaping (_ event: Self) -> Void) {}
 }
+
+extension EventListenerToken: ActiveByItself {}

@@ -249,9 +249,9 @@ struct Overlap {
   }
 }
 
-/// An object that has handlers itself, as an event thread, which are called as long as it lives. Consumers
-/// hold it over single calls only, so that its end does not wait for a consumer that has called one of its
-/// listeners.
+/// An object that has handlers itself, as an event thread, or ends handlers with itself, as a scope: they are
+/// called as long as it lives. Consumers hold it over single calls only, so that its end does not wait for a
+/// consumer that has called one of its listeners.
 protocol ActiveByItself: AnyObject {}
 
 /// An object for the duration of a call.

@@ -205,7 +205,15 @@ struct RequesterHoldTests {
 
   /// Requesters that have handlers of their own.
   enum Active: CaseIterable {
-    case node, pool, coordinator
+    case node, pool, coordinator, worker, listener, scope, token, central
+
+    @discardableResult
+    private func addListener(
+      to source: any EventListenable, _ token: Lifetime.Token
+    ) -> any EventListenerHandling {
+      Ping.addListener(
+        nil, { _ in withExtendedLifetime(token) {} }, executeOn: .listenerThread, on: source)
+    }
 
     /// Returns the object, and a closure that tells whether it is alive and does not retain it.
     func make(
@@ -237,6 +245,26 @@ struct RequesterHoldTests {
         }
         let coordinator = Owning(token)
         return (coordinator, { [weak coordinator] in coordinator != nil })
+      case .worker:
+        let worker = EventWorker(on: central, state: token) { on in on(Ping.self) { _, _ in } }
+        return (worker, { Ping(number: 0).queue(on: central) > 0 })
+      case .listener:
+        let listener = EventListener(on: central, name: "own")
+        addListener(to: listener, token)
+        return (listener, { Ping(number: 0).queue(on: central) > 0 })
+      case .scope:
+        let scope = EventListenerScope()
+        addListener(to: central, token).stored(in: scope)
+        return (scope, { Ping(number: 0).queue(on: central) > 0 })
+      case .token:
+        let listenerToken = Ping.listen(executeOn: .listenerThread, on: central) { _ in
+          withExtendedLifetime(token) {}
+        }
+        return (listenerToken, { Ping(number: 0).queue(on: central) > 0 })
+      case .central:
+        let own = EventCentral(core: core)
+        addListener(to: own, token)
+        return (own, { [weak own] in own != nil })
       }
     }
   }
