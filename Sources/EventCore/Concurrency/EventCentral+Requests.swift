@@ -35,6 +35,9 @@ extension EventCentral {
   /// A deterministic central handles the request, and lets its time pass, only while somebody runs it: a task that does
   /// nothing but await this call waits for ever. Tests ask by `answer(to:expecting:within:)` of EventCoreTesting.
   ///
+  /// ``EventCentral/statistics`` count it under a type of its own, `EventRequest<PriceQuery, Price>`, and not
+  /// under that of the query.
+  ///
   /// **Threads**: any task. **Order**: requests wait among the other events of their answerers (D1, D2).
   public func request<Query: Eventable, Answer: Sendable>(
     _ query: Query, expecting answer: Answer.Type = Answer.self, within limit: Duration? = nil,

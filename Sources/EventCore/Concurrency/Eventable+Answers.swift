@@ -45,7 +45,8 @@ extension Eventable {
   ///   - body: Returns the answer, or throws: the error goes to the requester.
   /// - Returns: The handle that ends it. It stays if the handle is released.
   ///
-  /// **Threads**: any, also inside a handler.
+  /// **Threads**: any, also inside a handler. Its tasks keep the priority and the task-local values of the code that
+  /// registers it; in a `Task.detached { }` they have those of none.
   ///
   /// **Order**: the making of an answer begins when a task is free, with the most urgent query (D1 to D3).
   @discardableResult

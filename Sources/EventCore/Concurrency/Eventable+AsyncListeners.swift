@@ -18,8 +18,8 @@ extension Eventable {
   ///     removes it, or its source ends.
   ///   - concurrency: How many calls may run at the same time.
   ///   - interest: For which events the callback is called; the others are skipped and counted.
-  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old when the callback
-  ///     would be called.
+  ///   - maximumAge: With `.youngerThan`: the age in nanoseconds from which on an event is too old when it is taken for
+  ///     a call. With `.concurrent` the callback may begin later, when a thread is free.
   ///   - customFilter: With `.custom`: returns true for an event for which the callback is called. It runs in the
   ///     listener's task when the event is taken; with `.concurrent` the callback follows in a task of its own.
   ///   - source: What it listens to (``EventListenable``).
@@ -30,7 +30,8 @@ extension Eventable {
   ///   callback awaits that task.
   ///
   /// **Threads**: any, also inside a handler. The callback runs where Swift runs a function that is on no actor. One that
-  /// is on an actor has begun (D6) before it waits for that actor.
+  /// is on an actor has begun (D6) before it waits for that actor. Its task keeps the priority and the task-local
+  /// values of the code that registers it; in a `Task.detached { }` it has those of none.
   ///
   /// **Order**: when a call can begin, the most urgent event that waits is taken for it (D1 to D3).
   @inlinable

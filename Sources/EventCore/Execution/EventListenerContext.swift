@@ -19,7 +19,8 @@ public enum ExecuteEventOn: Sendable {
   /// On the listener thread of the central, or of the ``EventListener``. All such listeners share it, so a
   /// long handler delays the others.
   case listenerThread
-  /// In a task that belongs to this listener, lives as long as it, and handles the events in order.
+  /// In a task that belongs to this listener, lives as long as it, and handles the events in order. It keeps the
+  /// priority and the task-local values of the code that registers it.
   case taskThread
   /// On a dispatch queue, one event at a time and in order, even if the queue is concurrent. Listeners with the same
   /// object share that order, and the bound of their mailbox: keep the queue in a constant, since on Linux each use of
