@@ -128,6 +128,8 @@ final class TypedStickyEvent<E: Eventable>: GreetingEvent, @unchecked Sendable {
     slot.deallocate()
   }
 
+  var subscription: Subscription? { receiver?.subscription }
+
   func setMaximumAge(_ nanoseconds: UInt64?) {
     state.withLock { $0.maximumAge = nanoseconds }
   }

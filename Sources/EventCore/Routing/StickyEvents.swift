@@ -6,7 +6,7 @@ import Synchronization
 /// The types of which a central keeps the newest event.
 final class StickyEvents: Sendable {
   private let events = Guarded<[UInt: any StickyEvent]>([:])
-  /// Whether there is one. Relaxed: `events` orders it.
+  /// Whether there is one, or is being made. Relaxed: `events` orders it.
   private let isUsed = Atomic<Bool>(false)
 
   /// That of a type; nil if none is kept.
@@ -17,15 +17,14 @@ final class StickyEvents: Sendable {
 
   /// That of a type, which is made if it is new.
   func event(_ key: UInt, or make: () -> any StickyEvent) -> any StickyEvent {
-    let made = event(key) == nil ? make() : nil
-    let (event, unused) = events.withLock { events in
-      if let known = events[key] { return (known, made) }
-      events[key] = made
+    events.withLock { events in
+      if let known = events[key] { return known }
+      // With the lock held, and this before: a dispatch that has found the receiver finds it here, too, to skip it.
       isUsed.store(true, ordering: .relaxed)
-      return (made.unsafelyUnwrapped, nil)
+      let made = make()
+      events[key] = made
+      return made
     }
-    unused?.end()
-    return event
   }
 
   /// Ends all, since the central ends. What they keep is freed.
@@ -40,5 +39,7 @@ final class StickyEvents: Sendable {
 
 /// The newest event of a type, for those who come later (`TypedStickyEvent`).
 protocol StickyEvent: AnyObject, Sendable {
+  /// The receiver that keeps it; nil if the central has ended.
+  var subscription: Subscription? { get }
   func end()
 }

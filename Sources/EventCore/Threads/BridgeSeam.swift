@@ -51,20 +51,27 @@ extension EventCentral {
   /// Dispatches an event that came from another machine: to every receiver of its type but those that send events to
   /// other machines.
   ///
+  /// - Parameter isKept: Whether it may become the newest that ``Eventable/keepNewest(on:maximumAge:)`` keeps, whose
+  ///   receiver counts as any: not for an event that somebody waits for until its last copy is gone.
   /// - Returns: What became of it at each of the others.
   ///
   /// **Threads**, **Order**: as ``Eventable/queueWithOutcome(priority:on:)``. **Complexity**: as there, and a mutex.
   @_spi(Bridge)
   public func dispatchInward<E: Eventable>(
-    _ event: consuming E, by method: EventDispatchMethod, priority: EventPriority
+    _ event: consuming E, by method: EventDispatchMethod, priority: EventPriority, isKept: Bool = true
   ) -> EventDispatchOutcome {
-    dispatchArrived(event, lane: Lane(method, priority))
+    dispatchArrived(event, lane: Lane(method, priority), isKept: isKept)
   }
 
   @usableFromInline
   @discardableResult
-  func dispatchArrived<E: Eventable>(_ event: consuming E, lane: Lane) -> EventDispatchOutcome {
-    dispatch(event, lane: lane, through: router, skipping: { outward.all })
+  func dispatchArrived<E: Eventable>(
+    _ event: consuming E, lane: Lane, isKept: Bool = true
+  ) -> EventDispatchOutcome {
+    dispatch(event, lane: lane, through: router) {
+      let newest = isKept ? nil : basis.sticky.event(eventKey(E.self))?.subscription
+      return outward.all + (newest.map { [$0] } ?? [])
+    }
   }
 
   /// Returns what the central carries of the calling thread or task, as texts with names, for the headers of a message:

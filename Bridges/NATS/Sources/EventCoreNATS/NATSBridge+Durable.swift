@@ -131,7 +131,8 @@ extension NATSBridge {
   /// machines of a name read a new form before one sends it.
   ///
   /// Events that this machine has published come back as well, and then have a ``DurableEvent/delivery``. Receivers
-  /// here had them without one when they were dispatched.
+  /// here had them without one when they were dispatched. What comes with a delivery is not kept by
+  /// `keepNewest(on:maximumAge:)`, which would hold it.
   ///
   /// - Parameters:
   ///   - type: Whose events.
@@ -185,7 +186,8 @@ extension NATSBridge {
         var event = arrived
         event.delivery = delivery
         var end = ContinuousClock.Instant?.none
-        let outcome = reader.dispatch(event, origin, of: message) { outcome in
+        // What keeps the newest event would hold its delivery, or lose it for the next one.
+        let outcome = reader.dispatch(event, origin, of: message, isKept: false) { outcome in
           // Once receivers have the first events of a batch, the others wait here for room: if it came again as a
           // whole, those that have less room would get the first ones for ever.
           guard isRead, isTaken, outcome.refused > 0, !bridge.link.hasEnded else { return false }

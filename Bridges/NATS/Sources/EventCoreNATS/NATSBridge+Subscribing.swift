@@ -350,16 +350,18 @@ final class Reader<E: RemoteEvent>: Sendable {
     return nil
   }
 
-  /// - Parameter isAgain: Whether to dispatch it once more, asked with what became of it. The last time counts.
+  /// - Parameters:
+  ///   - isKept: Whether it may be the newest that the central keeps.
+  ///   - isAgain: Whether to dispatch it once more, asked with what became of it. The last time counts.
   @discardableResult
   func dispatch(
-    _ event: E, _ origin: RemoteOrigin, of message: OpaquePointer,
+    _ event: E, _ origin: RemoteOrigin, of message: OpaquePointer, isKept: Bool = true,
     while isAgain: (EventDispatchOutcome) -> Bool = { _ in false }
   ) -> EventDispatchOutcome {
     var outcome = EventDispatchOutcome()
     central.withCarriedFields(fields(of: message)) {
       repeat {
-        outcome = central.dispatchInward(event, by: origin.method, priority: origin.priority)
+        outcome = central.dispatchInward(event, by: origin.method, priority: origin.priority, isKept: isKept)
       } while isAgain(outcome)
     }
     if outcome.accepted > 0 { counters.dispatched.increment() } else { counters.unheard.increment() }
