@@ -33,7 +33,8 @@ extension NATSBridge {
     public var own = 0
     /// Their message names another type.
     public var foreign = 0
-    /// Their header has another form, or they are requests that say nowhere where the answer is to go.
+    /// Their header has another form; or they are requests or emissions whose answer is to go to no place for answers;
+    /// or they came to the name of a durable subscription, and are no delivery of its stream's.
     public var malformed = 0
     /// Longer than ``NATSBridge/Options/longestMessage``.
     public var tooLong = 0

@@ -37,14 +37,21 @@ public final class NATSDelivery: Sendable, Codable, Equatable {
   private let counters: Counters?
   private let isDecided = Atomic<Bool>(false)
 
-  init(_ message: OpaquePointer, _ bridge: (link: Link, counters: Counters)) {
+  /// Nil if the message says that it is none of this stream under this name: anybody's, who would have the bridge
+  /// answer where he may not send himself.
+  init?(
+    _ message: OpaquePointer, of stream: String, as name: String, _ bridge: (link: Link, counters: Counters)
+  ) {
+    var known: UnsafeMutablePointer<jsMsgMetaData>?
+    natsMsg_GetMetaData(&known, message)
+    defer { jsMsgMetaData_Destroy(known) }
+    guard let data = known?.pointee, data.Stream.map({ String(cString: $0) }) == stream,
+      data.Consumer.map({ String(cString: $0) }) == name
+    else { return nil }
     subject = natsMsg_GetReply(message).map { String(cString: $0) }
     (link, counters) = (bridge.link, bridge.counters)
-    var data: UnsafeMutablePointer<jsMsgMetaData>?
-    natsMsg_GetMetaData(&data, message)
-    attempt = Int(clamping: data?.pointee.NumDelivered ?? 0)
-    position = Int(clamping: data?.pointee.Sequence.Stream ?? 0)
-    jsMsgMetaData_Destroy(data)
+    attempt = Int(clamping: data.NumDelivered)
+    position = Int(clamping: data.Sequence.Stream)
     bridge.link.deliveries.enter()
   }
 

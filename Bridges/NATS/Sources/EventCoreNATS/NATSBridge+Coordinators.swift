@@ -114,7 +114,12 @@ extension NATSBridge {
     let reader = Reader(E.self, self)
     let (link, central, counters) = (link, central, counters)
     return try receive(emissionSubject(E.self, name), "answerers") { message in
-      let reply = EmissionReply(link, natsMsg_GetReply(message).map { String(cString: $0) })
+      let subject = replySubject(of: message)
+      guard subject != nil || natsMsg_GetReply(message) == nil else {
+        counters.received.increment()
+        return counters.malformed.increment()
+      }
+      let reply = EmissionReply(link, subject)
       // Its own as well: a central may have the parent and the child.
       guard let (event, origin) = reader.read(message, takesOwn: true) else {
         return reply.give(.failure(NATSBridgeError(.other, "The parent does not know such an event.")))

@@ -138,10 +138,12 @@ extension NATSBridge {
   ///   - type: Whose events.
   ///   - stream: Where they are kept.
   ///   - name: Who handles them; of the same characters as the name of a stream, and for one type: who handles two
-  ///     takes two names.
+  ///     takes two names. One that another tool has made delivers to a group of that name, without heartbeats and flow
+  ///     control.
   ///   - options: They hold from the first use of the name on, and later ones do not change them, but for `delay`.
   /// - Returns: Ends it, and leaves name and events with the server.
-  /// - Throws: If there is no such stream, it does not keep the type's subject, or the name is for another type.
+  /// - Throws: If there is no such stream, it does not keep the type's subject, or the name is for another type or
+  ///   was made otherwise.
   ///
   /// **Order**: that of the stream, among events that are delivered for the first time.
   @discardableResult
@@ -152,11 +154,17 @@ extension NATSBridge {
     checkDurable(E.self)
     try checkName(stream, of: "stream")
     try checkName(name, of: "durable subscription")
+    let target = Locked("eventcore.deliver.\(stream).\(name)")
+    let inFlight = Locked(min(options.inFlight, longestInbox))
     try await withStreams { streams throws(NATSBridgeError) in
       var known: UnsafeMutablePointer<jsConsumerInfo>?
       defer { jsConsumerInfo_Destroy(known) }
       guard js_GetConsumerInfo(&known, streams, stream, name, nil, nil) != NATS_OK else {
-        try checkSubject(of: known?.pointee.Config, is: E.subject, name)
+        guard let configuration = known?.pointee.Config?.pointee else { return NATS_ERR }
+        try checkSubject(of: configuration, is: E.subject, name)
+        let place = try deliverSubject(of: configuration, name)
+        target.withLock { $0 = place }
+        inFlight.withLock { $0 = Int(clamping: configuration.MaxAckPending) }
         return NATS_OK
       }
       let found = try findStream(stream, keeping: [E.subject], streams)
@@ -164,9 +172,9 @@ extension NATSBridge {
       var configuration = jsConsumerConfig()
       jsConsumerConfig_Init(&configuration)
       configuration.AckWait = options.patience.milliseconds * 1_000_000
-      configuration.MaxAckPending = Int64(min(options.inFlight, longestInbox))
+      configuration.MaxAckPending = Int64(inFlight.withLock { $0 })
       return name.withCString { name in
-        "eventcore.deliver.\(stream).\(String(cString: name))".withCString { target in
+        target.withLock { $0 }.withCString { target in
           E.subject.withCString { subject in
             configuration.Durable = name
             configuration.DeliverGroup = name
@@ -180,7 +188,10 @@ extension NATSBridge {
     let reader = Reader(E.self, self)
     let bridge = (link: link, counters: counters)
     let inlet = Inlet { message in
-      let delivery = NATSDelivery(message, bridge)
+      guard let delivery = NATSDelivery(message, of: stream, as: name, bridge) else {
+        bridge.counters.received.increment()
+        return bridge.counters.malformed.increment()
+      }
       var (isRead, isTaken) = (false, true)
       reader.readAll(message, takesOwn: true) { arrived, origin in
         var event = arrived
@@ -205,35 +216,12 @@ extension NATSBridge {
       }
       if !isRead { delivery.refuse() } else if !isTaken { delivery.giveBack(after: options.delay) }
     }
-    let inbox = self.options.inbox
-    // Written once, on the thread that `withStreams` awaits, and read after that.
-    nonisolated(unsafe) var subscription: OpaquePointer?
-    do throws(NATSBridgeError) {
-      try await withStreams { streams in
-        var subscriptionOptions = jsSubOptions()
-        jsSubOptions_Init(&subscriptionOptions)
-        subscriptionOptions.ManualAck = true
-        return stream.withCString { stream in
-          name.withCString { name in
-            subscriptionOptions.Stream = stream
-            subscriptionOptions.Consumer = name
-            subscriptionOptions.Queue = name
-            let status = js_Subscribe(
-              &subscription, streams, E.subject, Inlet.handler, inlet.context, nil, &subscriptionOptions, nil)
-            // The client (3.4.1) has room for 1 MiB for each event in flight, and counts that in 32 bits.
-            var messages: Int32 = 0
-            if natsSubscription_GetPendingLimits(subscription, &messages, nil) == NATS_OK, messages > inbox {
-              natsSubscription_SetPendingLimits(subscription, messages, Int32(clamping: Int64(messages) << 20))
-            }
-            return status
-          }
-        }
-      } or: { "subscribe to the stream \(stream) as \(name)" }
-    } catch {
-      inlet.letGo()
-      throw error
+    let (place, most) = (target.withLock { $0 }, inFlight.withLock { $0 })
+    // Not by the client's function for streams, which takes messages without a body for the server's, and obeys them.
+    let result = await blocking { [self] in
+      Swift.Result { () throws(NATSBridgeError) in try receive(place, name, inlet, inFlight: most) }
     }
-    return try keep(inlet, subscription, NATS_OK, "subscribe to the stream \(stream) as \(name)")
+    return try result.get()
   }
 
   /// Calls the client's functions for streams, which wait for the server, on a thread of its own.
@@ -276,10 +264,10 @@ private func checkName(_ name: String, of what: String) throws(NATSBridgeError) 
 
 /// Throws if a durable subscription that is there is for another subject.
 private func checkSubject(
-  of known: UnsafeMutablePointer<jsConsumerConfig>?, is subject: String, _ name: String
+  of known: jsConsumerConfig, is subject: String, _ name: String
 ) throws(NATSBridgeError) {
   // None is every subject of the stream, as other tools make it.
-  guard let filter = known?.pointee.FilterSubject.map({ String(cString: $0) }), !filter.isEmpty,
+  guard let filter = known.FilterSubject.map({ String(cString: $0) }), !filter.isEmpty,
     !filter.utf8.elementsEqual(subject.utf8)
   else { return }
   throw NATSBridgeError(
@@ -287,6 +275,22 @@ private func checkSubject(
     """
     The name of a durable subscription is for one type, and \(name) is for the subject \(filter) in that stream, not \
     for \(subject): take another name for this type.
+    """)
+}
+
+/// Where a durable subscription that is there delivers. Throws unless bridges can share that.
+private func deliverSubject(of known: jsConsumerConfig, _ name: String) throws(NATSBridgeError) -> String {
+  if let target = known.DeliverSubject.map({ String(cString: $0) }), !target.isEmpty,
+    known.DeliverGroup.map({ String(cString: $0) }) == name, known.Heartbeat == 0, !known.FlowControl
+  {
+    return target
+  }
+  throw NATSBridgeError(
+    .other,
+    """
+    Bridges share a durable subscription that delivers to a group of its own name, without heartbeats and flow \
+    control, and \(name) was made otherwise by another program: take another name, or make it so with the tools of the \
+    server.
     """)
 }
 

@@ -80,7 +80,9 @@ extension NATSBridge {
   /// whatever it says. If that machine has no answerer, or lets go of the request, or its registration ends meanwhile,
   /// it is as if no machine answered (`EventWaitError.nobodyAnswers` where it was asked, unless an answerer there has
   /// it). So register the answerer first, and end it last. An answerer that throws `EventWaitError.nobodyAnswers` or
-  /// `.unanswered` says the same.
+  /// `.unanswered` says the same. An answer goes only to a subject that begins with `_INBOX.`, as bridges and the
+  /// clients of NATS ask for it, or to one of the server's between two accounts; other requests are
+  /// ``Counts/malformed``.
   ///
   /// - Parameters:
   ///   - query: What is asked.
@@ -108,9 +110,8 @@ extension NATSBridge {
     let subscription = try receive(requestSubject(Query.self), group, or: giveBack) { message in
       // What is no query was counted. Nobody is told: another group may answer it.
       guard let (query, origin) = reader.read(message) else { return }
-      // Nobody could get the answer.
-      guard let reply = natsMsg_GetReply(message) else { return counters.malformed.increment() }
-      let subject = String(cString: reply)
+      // Nobody could get the answer, or somebody who has not asked.
+      guard let subject = replySubject(of: message) else { return counters.malformed.increment() }
       guard pending.count < concurrency else {
         counters.unheard.increment()
         return link.send(subject, failure: "it has \(concurrency) requests in the making")

@@ -123,26 +123,24 @@ extension NATSBridge {
     }
   }
 
-  private func receive(
-    _ subject: String, _ group: String?, _ inlet: Inlet
+  /// - Parameter inFlight: So many messages may wait at least, of any length.
+  func receive(
+    _ subject: String, _ group: String?, _ inlet: Inlet, inFlight: Int = 0
   ) throws(NATSBridgeError) -> RemoteRegistration {
     var subscription: OpaquePointer?
     let status =
       group.map {
         natsConnection_QueueSubscribe(&subscription, link.connection, subject, $0, Inlet.handler, inlet.context)
       } ?? natsConnection_Subscribe(&subscription, link.connection, subject, Inlet.handler, inlet.context)
-    return try keep(inlet, subscription, status, "subscribe to \(subject)")
-  }
-
-  /// Keeps a subscription that was made with the context of an inlet.
-  func keep(
-    _ inlet: Inlet, _ subscription: OpaquePointer?, _ status: natsStatus, _ what: @autoclosure () -> String
-  ) throws(NATSBridgeError) -> RemoteRegistration {
     guard status == NATS_OK, let subscription else {
       inlet.letGo()
-      try NATSBridgeError.check(status, what())
-      throw NATSBridgeError(.other, "The client of NATS could not \(what()).")
+      try NATSBridgeError.check(status, "subscribe to \(subject)")
+      throw NATSBridgeError(.other, "The client of NATS could not subscribe to \(subject).")
     }
+    // One message of any length that is taken, with its headers, and so many of a stream. The client counts in 32 bits.
+    let inbox = min(options.inbox, longestInbox)
+    let bytes = max(inbox << 10, min(inFlight, longestInbox) << 20, min(options.longestMessage, 1 << 31) + 65_536)
+    natsSubscription_SetPendingLimits(subscription, Int32(clamping: max(inbox, inFlight)), Int32(clamping: bytes))
     // It fails if the bridge was closed meanwhile. Then nobody knows when the last call ends, and the inlet stays.
     natsSubscription_SetOnCompleteCB(subscription, Inlet.end, inlet.context)
     return keep(RemoteRegistration(inward: subscription, overrun: inlet.overrun, of: self))

@@ -37,10 +37,12 @@ public final class NATSBridge: Sendable {
     /// `.block`, a dispatch waits for the network.
     public var outbox = EventMailboxCapacity.bounded(65_536, whenFull: .refuse)
     /// How many messages of a subscription may wait to be dispatched, from 1 up to 2,000,000, and 1,024 times as many
-    /// bytes; the client drops more (``Counts/overrun``). Of a stream at least ``DurableOptions/inFlight`` may wait.
+    /// bytes, or one message of ``longestMessage``; the client drops more (``Counts/overrun``). Of a stream at least
+    /// ``DurableOptions/inFlight`` may wait, of a megabyte each.
     public var inbox = 65_536
     /// The longest message to take, or event of a batch, in bytes, at least 0; longer ones are counted as
-    /// ``Counts/tooLong``. A longer reply is a failure (``NATSBridgeError/Reason/answerFailed``).
+    /// ``Counts/tooLong``. A longer reply is a failure (``NATSBridgeError/Reason/answerFailed``). Headers do not count:
+    /// the server's `max_payload` bounds them.
     public var longestMessage = 1 << 20
     /// Whether to write each message at once. Otherwise the client gathers what comes within a millisecond, which is
     /// the faster the more events there are, and the slower for a single one. Requests and answers do not wait for it,

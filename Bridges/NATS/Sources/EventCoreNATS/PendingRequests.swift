@@ -62,6 +62,14 @@ final class PendingRequests: Sendable {
   }
 }
 
+/// Where the answer to a message is to go: nil unless that is a place for answers, of a client's or of the server's,
+/// which has its own between two accounts. At another one, such as `$JS.API.STREAM.DELETE.ORDERS`, the answer would be
+/// what the asker may not send himself.
+func replySubject(of message: OpaquePointer) -> String? {
+  guard let reply = natsMsg_GetReply(message).map({ String(cString: $0) }) else { return nil }
+  return ["_INBOX.", "_R_."].contains { reply.utf8.starts(with: $0.utf8) } ? reply : nil
+}
+
 /// In a reply that is no answer: why not.
 private let failureKey: StaticString = "EventCore-Failure"
 private let statusKey: StaticString = "Status"

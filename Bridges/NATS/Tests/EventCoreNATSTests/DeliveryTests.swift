@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import CNATS
 import EventCore
 import Foundation
 import Testing
@@ -25,5 +26,85 @@ import Testing
     #expect(await eventually(within: .seconds(20)) { Set(log.entries) == [1, 2, 3] })
     // What is kept holds no delivery.
     #expect(await bridge.drain(within: .seconds(20)))
+  }
+
+  @Test("of a stream as many may wait as are in flight, however long they are", arguments: [10, 1000])
+  func inFlight(inbox: Int) async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world) { $0.inbox = inbox }
+    try await bridge.makeStream("ORDERS", of: [Order.self])
+    let gate = DispatchSemaphore(value: 0)
+    let thread = EventThread(on: world, mailbox: .bounded(1, whenFull: .block(upTo: .seconds(600))))
+    thread.addEventCallback { (_: Order) in gate.wait() }
+    var options = NATSBridge.DurableOptions()
+    options.inFlight = 100
+    try await bridge.durable(Order.self, stream: "ORDERS", as: "billing", options: options)
+    let client = try RawClient(server)
+    let body = Data(#"{"number": 1, "text": "\#(String(repeating: "x", count: 20_000))"}"#.utf8)
+    for _ in 0..<100 { client.publish(Order.subject, body) }
+    client.flush()
+    try await bridge.settle()
+    #expect(await eventually { bridge.counts.received > 1 })
+    for _ in 0..<100 { gate.signal() }
+    #expect(await eventually(within: .seconds(20)) { bridge.counts.received + bridge.counts.overrun >= 100 })
+    #expect(bridge.counts.overrun == 0)
+    for _ in 0..<100 { gate.signal() }
+    bridge.close()
+  }
+
+  @Test("an inbox takes one message of any length that a bridge takes")
+  func smallInbox() async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world) { $0.inbox = 2 }
+    let log = Log<Int>()
+    Reading.addListener(nil, { log.append($0.text.count) }, executeOn: .listenerThread, on: world)
+    try bridge.subscribe(Reading.self)
+    try await bridge.settle()
+    let client = try RawClient(server)
+    let text = String(repeating: "x", count: 500_000)
+    client.publish(Reading.subject, Data(#"{"number": 1, "text": "\#(text)"}"#.utf8))
+    client.flush()
+    #expect(await eventually { bridge.counts.received + bridge.counts.overrun == 1 })
+    #expect(bridge.counts.overrun == 0)
+    await bridge.drain()
+  }
+
+  @Test("a name that another tool has made otherwise than bridges need it is an error that says so")
+  func foreignNames() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let bridge = try await NATSBridge.to(server, on: EventCentral())
+    try await bridge.makeStream("ORDERS", of: [Order.self])
+    let client = try RawClient(server)
+    func make(_ name: String, _ target: String?, group: String?) throws {
+      try client.withStreams { streams in
+        var configuration = jsConsumerConfig()
+        jsConsumerConfig_Init(&configuration)
+        let copies = [name, target, group].map { $0.map { strdup($0) } }
+        defer { for copy in copies { free(copy ?? nil) } }
+        configuration.AckPolicy = js_AckExplicit
+        configuration.Durable = UnsafePointer(copies[0] ?? nil)
+        configuration.DeliverSubject = UnsafePointer(copies[1] ?? nil)
+        configuration.DeliverGroup = UnsafePointer(copies[2] ?? nil)
+        return js_AddConsumer(nil, streams, "ORDERS", &configuration, nil, nil)
+      }
+    }
+    try make("pulled", nil, group: nil)
+    try make("alone", "tests.deliver.alone", group: nil)
+    try make("others", "tests.deliver.others", group: "them")
+    for name in ["pulled", "alone", "others"] {
+      let error = await #expect(throws: NATSBridgeError.self) {
+        try await bridge.durable(Order.self, stream: "ORDERS", as: name)
+      }
+      #expect(error?.description.contains("delivers to a group of its own name") == true, "\(error as Any)")
+    }
+    let log = Log<Int>()
+    Order.addListener(nil, { log.append($0.number) }, executeOn: .listenerThread, on: bridge.central)
+    try make("right", "tests.deliver.right", group: "right")
+    try await bridge.durable(Order.self, stream: "ORDERS", as: "right")
+    client.publish(Order.subject, Data(#"{"number": 1}"#.utf8))
+    #expect(await log.entries(atLeast: 1) == [1])
+    await bridge.drain()
   }
 }
