@@ -137,7 +137,8 @@ extension NATSBridge {
         }
       }
     }
-    return keep(RemoteRegistration([{ subscription.remove() }, { pending.end() }, giveBack], of: self))
+    // First the end of what is under way: who waits in the client then hears that nobody answers.
+    return keep(RemoteRegistration([{ pending.end() }, { subscription.removeLater() }, giveBack], of: self))
   }
 
   /// - Returns: Gives the claim back.

@@ -98,10 +98,11 @@ extension Link {
 
   func send(_ subject: String, failure: String) {
     // A header is a line, and a string of C. The client takes one of spaces alone for no header, and its message for an
-    // answer.
-    let line = failure.split { $0.isNewline || $0 == "\0" }.joined(separator: " ").prefix(500)
+    // answer. Not so many signs: one may have any number of marks.
+    let text = failure.split { $0.isNewline || $0 == "\0" }.joined(separator: " ")
+    let line = String(text.unicodeScalars.prefix(500))
     let isBlank = line.allSatisfy(\.isWhitespace)
-    send(subject, header: failureKey, isBlank ? "it threw an error without a description" : String(line))
+    send(subject, header: failureKey, isBlank ? "it threw an error without a description" : line)
   }
 
   /// The same as the server's word that nobody has subscribed.

@@ -87,17 +87,37 @@ public final class RemoteRegistration: Sendable {
     return isDrained ?? false
   }
 
+  /// Ends a subscription once what the server has sent for it was dispatched, within some seconds, without waiting.
+  func removeLater() {
+    let deadline = Date(timeIntervalSinceNow: 10)
+    let isBegun = beginDrain(until: deadline)
+    DispatchQueue.global().async { [self] in
+      if isBegun { awaitDrain(until: deadline) }
+      remove()
+    }
+  }
+
   /// Asks the server for nothing more, and returns when what it has sent was dispatched, or the time is over.
   ///
   /// - Returns: Whether it was.
   @discardableResult
-  func drain(until deadline: Date) -> Bool {
+  func drain(until deadline: Date) -> Bool { beginDrain(until: deadline) && awaitDrain(until: deadline) }
+
+  private func beginDrain(until deadline: Date) -> Bool {
     guard case .inward(let subscription, let overrun) = kind else { return false }
     return subscription.withLock { $0 }?.use { subscription, link in
       overrun.beginDrain(of: subscription, longest: natsConnection_GetMaxPayload(link.connection))
       // The client would end it at its own limit, and not say what it throws away: that is later than ours.
-      var status = natsSubscription_DrainTimeout(subscription, deadline.milliseconds(atMost: .max - 10_000) + 10_000)
-      guard status == NATS_OK else { return false }
+      let limit = deadline.milliseconds(atMost: .max - 10_000) + 10_000
+      return natsSubscription_DrainTimeout(subscription, limit) == NATS_OK
+    } ?? false
+  }
+
+  @discardableResult
+  private func awaitDrain(until deadline: Date) -> Bool {
+    guard case .inward(let subscription, let overrun) = kind else { return false }
+    return subscription.withLock { $0 }?.use { subscription, _ in
+      var status = NATS_OK
       // Meanwhile as well: no message comes while a handler does not return, and others are dropped for it.
       repeat {
         status = natsSubscription_WaitForDrainCompletion(subscription, deadline.milliseconds(atMost: 100))

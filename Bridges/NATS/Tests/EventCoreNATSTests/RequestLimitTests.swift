@@ -213,4 +213,62 @@ import Testing
     asking.close()
     answering.close()
   }
+
+  /// Waits while it is decoded, on the client's thread.
+  struct SlowQuery: RemoteEvent {
+    static let subject = "tests.slow.query"
+    static let gate = DispatchSemaphore(value: 0)
+    static let begun = Log<Void>()
+    static var coding: RemoteCoding<SlowQuery> {
+      RemoteCoding(
+        encode: { _ in Data([1]) },
+        decode: { _, _ in
+          begun.append(())
+          gate.wait()
+          return SlowQuery()
+        })
+    }
+  }
+
+  @Test("when answers end, nobody answers the requests that wait in the client")
+  func waitInTheClient() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let asking = try await NATSBridge.to(server, on: here)
+    let answering = try await NATSBridge.to(server, on: there)
+    SlowQuery.answer(on: there) { _ in Price(cents: 1) }
+    let answers = try answering.answerRequests(SlowQuery.self, with: Price.self)
+    try await answering.settle()
+    try asking.forwardRequests(SlowQuery.self, expecting: Price.self, within: .seconds(20))
+    let requests = (1...3).map { _ in Task { try await here.request(SlowQuery(), expecting: Price.self) } }
+    _ = await SlowQuery.begun.entries(atLeast: 1)
+    #expect(await eventually { asking.messagesOut >= 3 })
+    // The server has sent them, and the client has read them.
+    try await asking.settle()
+    try await answering.settle()
+    #expect(answers.remove())
+    for _ in requests { SlowQuery.gate.signal() }
+    for request in requests { await #expect(throws: EventWaitError.nobodyAnswers) { try await request.value } }
+    asking.close()
+    answering.close()
+  }
+
+  @Test("a failure whose description is one sign of a million marks arrives, cut")
+  func longSign() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let asking = try await NATSBridge.to(server, on: here)
+    let answering = try await NATSBridge.to(server, on: there)
+    PriceQuery.answer(on: there) { _ -> Price in
+      throw Wordless(description: "e" + String(repeating: "\u{301}", count: 1_000_000))
+    }
+    try answering.answerRequests(PriceQuery.self, with: Price.self)
+    try await answering.settle()
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(20))
+    await #expect { try await here.request(PriceQuery(id: 1), expecting: Price.self) } throws: {
+      ($0 as? NATSBridgeError)?.reason == .answerFailed && "\($0)".utf8.count < 2000
+    }
+    asking.close()
+    answering.close()
+  }
 }
