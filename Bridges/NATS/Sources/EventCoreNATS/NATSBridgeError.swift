@@ -49,6 +49,8 @@ public struct NATSBridgeError: Error, CustomStringConvertible {
       case NATS_NOT_FOUND, NATS_NO_RESPONDERS: .notFound
       default: .other
       }
+    // Of what the client says of it, nothing helps.
+    guard reason != .closed else { throw closed }
     let cause = "\(text(of: status))\(cause(of: status))\(streamAdvice(on: status))"
     throw NATSBridgeError(reason, "The client of NATS could not \(what()): \(cause).")
   }

@@ -147,6 +147,11 @@ public struct NATSServer: Sendable {
           Each server of a bridge has a URL of its own, and "\(Self.place(of: url))" has several: pass them to urls(_:).
           """)
       }
+      let port = Self.place(of: url).split(separator: ":", omittingEmptySubsequences: false).dropFirst().last ?? ""
+      guard !port.allSatisfy({ ("0"..."9").contains($0) }) || port.isEmpty || UInt16(port) != nil else {
+        throw NATSBridgeError(
+          .other, "The port of a server is at most 65535, and that of \(Self.place(of: url)) is none: \(example)")
+      }
       guard let scheme = Self.scheme(of: url), !["nats", "tls"].contains(scheme) else { continue }
       throw NATSBridgeError(
         .other,

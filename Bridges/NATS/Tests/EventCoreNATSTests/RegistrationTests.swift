@@ -30,7 +30,8 @@ import Testing
       #expect(!registration.isActive && !registration.remove())
     }
     #expect(Reading(number: 1).queue(on: world) == 0)
-    #expect(throws: NATSBridgeError.self) { try bridge.subscribe(Reading.self) }
+    let error = #expect(throws: NATSBridgeError.self) { try bridge.subscribe(Reading.self) }
+    #expect(error?.reason == .closed && error?.description == NATSBridgeError.closed.description)
   }
 
   @Test(

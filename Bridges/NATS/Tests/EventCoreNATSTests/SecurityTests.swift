@@ -187,7 +187,9 @@ import Testing
   }
 
   @Test("no URL at all is an error that says what to give",
-    arguments: [[], [""], ["nats://127.0.0.1:0", " "], ["\0"], [" \0x"], ["nats://127.0.0.1:0\0"]])
+    arguments: [
+      [], [""], ["nats://127.0.0.1:0", " "], ["nats://127.0.0.1:99999"], ["\0"], [" \0x"], ["nats://127.0.0.1:0\0"],
+    ])
   func noURL(_ urls: [String]) async {
     for waits in [false, true] {
       var options = NATSBridge.Options()
