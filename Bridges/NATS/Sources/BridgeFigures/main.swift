@@ -16,7 +16,10 @@ guard arguments.count >= 2 else {
   fatalError("The URL of a server is needed, and none was given: run figures.sh.")
 }
 let url = arguments[1]
-let events = arguments.count > 2 ? Int(arguments[2]) ?? 200_000 : 200_000
+guard arguments.count <= 2 || arguments[2] == "requests" || Int(arguments[2]).map({ $0 >= 100 }) == true else {
+  fatalError("A run has 100 events or more, and this was \(arguments[2]): pass such a number, or requests.")
+}
+let events = arguments.count > 2 ? Int(arguments[2]) ?? 0 : 200_000
 
 func row(_ name: String, _ value: Double, _ unit: String, beside base: Double? = nil, ratios: [Double]? = nil) {
   let sorted = (ratios ?? base.map { [value / $0] } ?? []).sorted()

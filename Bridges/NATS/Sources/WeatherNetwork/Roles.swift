@@ -107,7 +107,7 @@ func runDashboard(_ server: NATSServer, for duration: Duration) async throws {
 struct Board {
   var status = "connected"
   private(set) var count = 0
-  /// Forecasts that came twice.
+  /// Forecasts that came twice, or that nobody here would make.
   private(set) var faults = 0
   /// How many came of the station of which the fewest came.
   var fewest: Int { seen.map(\.count).min() ?? 0 }
@@ -116,7 +116,9 @@ struct Board {
   private var seen: [Set<Int>] = stations.map { _ in [] }
 
   mutating func take(_ event: Forecast) {
-    guard seen.indices.contains(event.station), seen[event.station].insert(event.number).inserted else {
+    guard seen.indices.contains(event.station), (-100...100).contains(event.celsius),
+      seen[event.station].insert(event.number).inserted
+    else {
       faults += 1
       return
     }

@@ -11,11 +11,11 @@ import EventCoreNATS
 import Foundation
 
 let arguments = CommandLine.arguments
-guard arguments.count == 4, let seconds = Double(arguments[3]) else {
+guard arguments.count == 4 else {
   print("usage: eventcore-weather sensors|workers|dashboard URL SECONDS")
   fatalError("Three arguments are needed, and these were given: \(arguments.dropFirst()). Run demo.sh, which passes them.")
 }
-guard seconds > 0, seconds <= 86_400 else {
+guard let seconds = Double(arguments[3]), seconds > 0, seconds <= 86_400 else {
   fatalError("A run takes more than 0 and up to 86,400 seconds, and this was \(arguments[3]): pass such a number.")
 }
 let server = NATSServer.url(arguments[2])
