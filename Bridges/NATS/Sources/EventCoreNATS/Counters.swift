@@ -23,7 +23,7 @@ extension NATSBridge {
     /// What came to the outbox, and what its overflow policy did. Events of a batch that is not full wait as well.
     public var outbox: EventMailboxStatistics
 
-    /// Events that came, and messages that are none.
+    /// Events that came, and messages that are none. A batch that is ``own``, ``foreign`` or ``malformed`` counts once.
     public var received = 0
     /// Events that at least one receiver accepted, or that were raised at a node, whoever has a handler there.
     public var dispatched = 0

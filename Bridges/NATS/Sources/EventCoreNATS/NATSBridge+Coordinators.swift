@@ -24,7 +24,8 @@ extension NATSBridge {
   /// `EventWaitError.timedOut(_:)` if the answer did not come in time, when the event may have been handled
   /// nevertheless; ``NATSBridgeError`` otherwise, with ``NATSBridgeError/Reason/answerFailed`` if the parent cannot
   /// read the event or is too busy, and for what it has met beyond itself. An event does not come twice to one parent:
-  /// what it would bring back there is `.unhandled`.
+  /// what it would bring back there is `.unhandled`. The parent is on another bridge: what a bridge sends does not come
+  /// back to it, so that nobody answers.
   ///
   /// - Parameters:
   ///   - coordinator: The one at the top. Not retained: the registration ends with it, and the last answer.

@@ -17,9 +17,10 @@ extension NATSBridge {
   /// An event that is raised at the node or below it goes out when it climbs past the node: under the prefix, the names
   /// of the nodes down to the one that raised it, and the event's own subject. Spaces, dots, `*`, `>` and `%` of a name
   /// are written as in a URL, and an empty one as `%`. One that is consumed below stays here, and so does one that does
-  /// not climb: raised without `.bubbling`, or propagated. There it goes as far as it was raised to go here (`scope`),
-  /// also if a handler here consumes it above the node, or when it propagates. One whose node has left the mounted one
-  /// while it climbed, by a handler or another thread, has no path: it is counted as ``Counts/unsent``.
+  /// not climb: raised without `.bubbling`, or propagated. One that a handler of the node itself consumes goes out if
+  /// that handler was added after the mount, and stays if before. There it goes as far as it was raised to go here
+  /// (`scope`), also if a handler here consumes it above the node, or when it propagates. One whose node has left the
+  /// mounted one while it climbed, by a handler or another thread, has no path: it is counted as ``Counts/unsent``.
   ///
   /// What comes in is raised at the node with the same names, and does not go out again; what its handlers raise does.
   /// Without such a node it is counted as ``Counts/unheard``; of several nodes with one name the first one gets it. One

@@ -120,7 +120,7 @@ extension RemoteCoding where Event: Codable {
   /// tags, which it passes over; it takes no indefinite lengths, and no more than 128 containers in one another.
   /// Integers have up to 64 bits: an event with an `Int128` is counted as ``NATSBridge/Counts/unencodable``.
   ///
-  /// **Complexity**: decoding takes eight bytes of memory for each byte, at most, beside what the event takes.
+  /// **Complexity**: decoding takes some 40 bytes of memory for each byte, at most, beside what the event takes.
   public static var cbor: RemoteCoding {
     RemoteCoding(
       .cbor, encode: { try CBOREncoder().encode($0) }, decode: { try CBORDecoder().decode(Event.self, from: $0) })
