@@ -15,7 +15,7 @@ final class StickyEvents: Sendable {
     return events.withLock { $0[key] }
   }
 
-  /// That of a type, which is made if it is new.
+  /// That of a type, which is made if it is new. Lock order: `events`, then what a registration of its receiver locks.
   func event(_ key: UInt, or make: () -> any StickyEvent) -> any StickyEvent {
     events.withLock { events in
       if let known = events[key] { return known }

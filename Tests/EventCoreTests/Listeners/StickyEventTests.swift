@@ -116,6 +116,10 @@ struct StickyEventTests {
     let registration = thread.addOutwardCallback { (state: State, _, _, _) in sent.append(state.number) }
     #expect(central.dispatchInward(State(number: 2), by: .queue, priority: .normal).accepted == 1)
     #expect(State.newest(on: central)?.number == 2)
+    // What a server waits for is not kept, and what keeps is no receiver of it.
+    #expect(
+      central.dispatchInward(State(number: 9), by: .queue, priority: .normal, isKept: false) == EventDispatchOutcome())
+    #expect(State.newest(on: central)?.number == 2)
     State(number: 3).queue(on: central)
     thread.drain()
     #expect(sent.entries == [3])
