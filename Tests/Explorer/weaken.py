@@ -103,12 +103,14 @@ RELATED = {
     "shared_queue": ["shared_segments", "shared_queue", "shared_take", "shared_close"],
     "shared_stack": ["shared_stack", "shared_alarm", "shared_close"],
     "mailbox": ["mailbox", "latest_statistics"], "mailbox_private": ["mailbox", "bound"],
-    "mailbox_depth": ["mailbox_depths"], "mailbox_pump": ["mailbox_pump_"],
+    "mailbox_pump": ["mailbox_pump_"],
     "mailbox_close": ["mailbox_close", "mailbox_end", "mailbox_statistics", "latest_statistics", "balancer_close",
                       "bound_drop_oldest_end", "bound_block_close"],
     "mailbox_bounded": ["bound"], "bound": ["bound", "shared_block"], "bound_accept": ["bound", "shared_displace"],
     "shared_bounded": ["shared_block", "shared_displace"], "shared_lanes": ["shared", "bound_drop_oldest"],
     "memory": ["memory", "mailbox_end", "mailbox_together", "latest_two_producers"],
+    "references": ["mailbox_end", "balancer_close", "latest_close", "shared_end", "routing_unsubscribe",
+                   "scheduler"],
     "slab_trim": ["memory"], "platform": ["parker", "reclaimer"],
 }
 

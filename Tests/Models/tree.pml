@@ -5,7 +5,7 @@
  * then removes the handler. Inside the first walk of each a second one may begin, which finds nothing. Sequentially
  * consistent: tree_reclaim.h argues about the memory orders; the letters are those of that file:
  *   evc_walker_collect   W1 epoch = clock; W2 word = epoch, collecting; evc_walker_attend: J, or `holds`
- *   collect_chunk        W3 is the handler linked?; W4 publish it
+ *   evc_collect_chunk    W3 is the handler linked?; W4 publish it
  *   evc_walker_leave     W5 word = walks; W8 word = idle; W6 wanted: evc_tree_reclaim
  *   evc_walk_end         W7 publish nothing; W8
  *   retire, evc_tree_count_change

@@ -46,7 +46,8 @@ namespace eventcore {
 /**
  * Called with what a function of the user's has thrown, on the thread that ran it: that of the consumer, of the
  * scheduler, of who raises; for a chooser that of who dispatches, and the event then goes to the first receiver. The
- * active exception is that one. nullptr, as it begins: std::terminate. One for the process, or for each library that hides its symbols from others.
+ * active exception is that one. nullptr, as it begins: std::terminate. One for the process, or for each library that
+ * hides its symbols from others.
  */
 EVC_API inline std::atomic<void (*)(std::exception_ptr)> on_handler_exception{ nullptr };
 
@@ -63,8 +64,8 @@ template <class Event> struct key_of<Event, std::void_t<decltype(Event::event_ke
 } // namespace key_detail
 
 /**
- * The key of an event type: `Event::event_key`, from 1 to 4095, if the type has a public one; otherwise the address of a
- * variable that all libraries of the process share as long as they hide neither it nor the type: with
+ * The key of an event type: `Event::event_key`, from 1 to 4095, if the type has a public one; otherwise the address of
+ * a variable that all libraries of the process share as long as they hide neither it nor the type: with
  * -fvisibility=hidden the type says so itself (`struct EVC_API hit`). A program that loads plug-ins by dlopen is linked
  * with -rdynamic (CMake: ENABLE_EXPORTS); otherwise a plug-in has an on_handler_exception of its own, and other keys
  * but for types with an `event_key`. Types that cross a plug-in loaded with RTLD_LOCAL, or one that is to be unloaded

@@ -19,8 +19,8 @@ struct evc_sink {
 	/**
 	 * Takes a chain over. Any thread calls it, also several at once; it must not wait and must run no
 	 * user code, but for the end of payloads and what the owner's options name for it: an overflow policy, `choose`
-	 * of a balancer, the functions of a conflated subscription, `wake` of a mailbox that is pumped. EVC_OK: the sink owns the
-	 * chain. EVC_CLOSED, EVC_FULL, EVC_OUT_OF_MEMORY: the caller still owns it. A bounded mailbox that has
+	 * of a balancer, the functions of a conflated subscription, `wake` of a mailbox that is pumped. EVC_OK: the
+	 * sink owns the chain. EVC_CLOSED, EVC_FULL, EVC_OUT_OF_MEMORY: the caller still owns it. A bounded mailbox that has
 	 * room for a part returns EVC_OK and ends the rest itself, counted.
 	 */
 	enum evc_status (*accept)(struct evc_sink *sink, const struct evc_chain *chain);

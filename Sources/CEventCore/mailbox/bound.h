@@ -166,7 +166,7 @@ void evc_bound_give_back(struct evc_bound *bound, uint32_t places);
 
 /*
  * bound_accept.c: what the sink of a bounded mailbox does with a chain; and of one envelope that found no place, with
- * EVC_OK and `*is_admitted` false if it has ended, and `*end` as above.
+ * EVC_OK and `*is_admitted` false if it has ended, and `*end` as above; its caller counts EVC_FULL.
  */
 enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain *chain);
 enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, uint64_t *end,

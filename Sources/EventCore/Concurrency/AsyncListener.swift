@@ -166,7 +166,9 @@ final class AsyncListener: EventListenerHandling, Sendable {
 
   // MARK: The handle
 
-  @usableFromInline var isActive: Bool { !state.withLock { $0.isRemoved } && mailbox.delivers }
+  @usableFromInline var isActive: Bool {
+    !state.withLock { $0.isRemoved } && (mailbox.delivers || mailbox.hasCallsToBegin)
+  }
   @usableFromInline var executesOn: EventListenerContext { .task }
   @usableFromInline var waitingEventCount: Int { mailbox.waitingCount }
   @usableFromInline var skippedCount: UInt64 { mailbox.skippedCount }

@@ -137,6 +137,9 @@ class SequenceMailbox: @unchecked Sendable {
   /// thread.
   final var isOpen: Bool { context.delivers }
 
+  /// Whether calls for events that were taken have not begun, and will, also after a drain has ended the mailbox. Any thread.
+  final var hasCallsToBegin: Bool { consumer.hasCalls && isOpen && isWanted }
+
   /// Whether its requester lives, or it has none. It may release the requester, which runs user code. Any thread.
   final var isWanted: Bool { registration.requester?.isGone != true }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import Synchronization
+
 extension Consumer: Instrumented {
   /// The probe of the consumer whose handlers the calling thread is running, if any.
   static let currentProbe: @Sendable () -> Unmanaged<ConsumerProbe>? = { [current] in
@@ -37,11 +39,12 @@ extension Consumer {
     // Those that are counted by type, and those that are not.
     let (counted, others) = (probe.total, HandledCounts(calls.counts.memory))
     let delivered = counted.delivered + others[HandledCounts.delivered]
-    // After that: so what was taken for calls is among them.
+    // After that: so what was taken for calls is among them. Pairs with `TaskDriver.willCall`.
+    atomicMemoryFence(ordering: .acquiring)
     let forCalls = pump?.driver.calls ?? (taken: 0, begun: 0, dropped: 0)
     let left = forCalls.taken - forCalls.begun - forCalls.dropped
     // What waits when the consumer was closed does not begin any more.
-    let waiting = delivers ? left : 0
+    let waiting = left > 0 && delivers ? left : 0
     statistics.waiting += Int(waiting)
     let counts = EventThreadStatistics(
       delivered: forCalls.begun + delivered - min(delivered, forCalls.taken),

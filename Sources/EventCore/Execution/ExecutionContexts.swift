@@ -302,6 +302,8 @@ package final class ExecutionContexts: @unchecked Sendable {
         // found. Before the mutex is left, as a drain finds the context in `open`, or the result of the look.
         context.consumer.registry.close(whenEmpty: true)
         if context.consumer.hasWaiting { state.hasLost = true }
+        // So that no drain takes it for one whose loop goes on to handle what waits.
+        context.consumer.registry.close()
         state.retire(context)
       }
       return Array(state.open.values)

@@ -184,7 +184,11 @@ final class TaskDriver: ContextDriver {
   /// An event was taken for a call, which follows, or does not. In the handler of an `async` listener's mailbox, and so
   /// before the consumer counts the event, and before the mailbox can end.
   @usableFromInline
-  func willCall() { takenForCalls.add(1, ordering: .relaxed) }
+  func willCall() {
+    takenForCalls.add(1, ordering: .relaxed)
+    // Pairs with that of `Consumer.figures`: who finds the event counted as delivered finds it here.
+    atomicMemoryFence(ordering: .releasing)
+  }
 
   /// The call begins, or never does.
   func didCall(_ hasBegun: Bool) {

@@ -18,6 +18,7 @@ struct DispatchState {
   var lane: UInt8 = 0
   var events: UInt16 = 0
   var needs: UInt8 = 0
+  var needing: UInt16 = 0
   var record: UnsafeMutableRawPointer?
   var snapshot: UnsafeMutableRawPointer?
   /// After `beginBatch`: where the payloads have to be written side by side; nil if they belong into the

@@ -88,6 +88,25 @@ struct AsyncCountTests {
     calls.expect(delivered: 40)
   }
 
+  @Test("D6: a scope waits for calls that a drain has left to begin, also if it has swept meanwhile", arguments: cores)
+  func drainedInScope(core: EventCentral.Core) async {
+    let (calls, scope) = (await HeldCalls(core, 1), EventListenerScope())
+    calls.handle.stored(in: scope)
+    async let isDrained = calls.listener.drain()
+    #expect(
+      await yieldUntil { !Pong.addListener(nil, { _ in }, executeOn: .listenerThread, on: calls.listener).isActive })
+    #expect(calls.handle.isActive)
+    for _ in 0..<100 {
+      Pong.addListener(nil, { _ in }, executeOn: .listenerThread, on: calls.central).stored(in: scope).remove()
+    }
+    // Removed with its scope, it does not make the call that waits; forgotten by the scope, it would.
+    await scope.ended()
+    calls.leave.open()
+    _ = await isDrained
+    await calls.handle.removed()
+    #expect(calls.log.entries.isEmpty)
+  }
+
   @Test("D10: calls that have not begun when the time of a drain is over are cancelled", arguments: cores)
   func drainedTooLate(core: EventCentral.Core) async {
     let calls = await HeldCalls(core, 40)

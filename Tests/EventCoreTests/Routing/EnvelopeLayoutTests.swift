@@ -30,6 +30,9 @@
         MemoryLayout<DispatchState>.offset(of: \.needs)
           == MemoryLayout<evc_dispatch>.offset(of: \.needs))
       #expect(
+        MemoryLayout<DispatchState>.offset(of: \.needing)
+          == MemoryLayout<evc_dispatch>.offset(of: \.needing))
+      #expect(
         MemoryLayout<DispatchState>.offset(of: \.array)
           == MemoryLayout<evc_dispatch>.offset(of: \.array))
       #expect(maximumBatch == Int(EVC_DISPATCH_MAX))
