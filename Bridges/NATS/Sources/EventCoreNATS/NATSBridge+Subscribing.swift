@@ -137,10 +137,12 @@ extension NATSBridge {
       try NATSBridgeError.check(status, "subscribe to \(subject)")
       throw NATSBridgeError(.other, "The client of NATS could not subscribe to \(subject).")
     }
-    // One message of any length that is taken, with its headers, and so many of a stream. The client counts in 32 bits.
+    // One message of any length that is taken, with its headers, and so many of a stream. The client counts in 32 bits,
+    // and adds a message to what waits before it compares: the limit leaves room for one of 64 MiB.
     let inbox = min(options.inbox, longestInbox)
     let bytes = max(inbox << 10, min(inFlight, longestInbox) << 20, min(options.longestMessage, 1 << 31) + 65_536)
-    natsSubscription_SetPendingLimits(subscription, Int32(clamping: max(inbox, inFlight)), Int32(clamping: bytes))
+    let most = Int32(min(bytes, Int(Int32.max) - (64 << 20)))
+    natsSubscription_SetPendingLimits(subscription, Int32(clamping: max(inbox, inFlight)), most)
     // It fails if the bridge was closed meanwhile. Then nobody knows when the last call ends, and the inlet stays.
     natsSubscription_SetOnCompleteCB(subscription, Inlet.end, inlet.context)
     return keep(RemoteRegistration(inward: subscription, overrun: inlet.overrun, of: self))

@@ -102,6 +102,19 @@ final class RawClient: @unchecked Sendable {
     return result!
   }
 
+  /// What the server knows of a durable subscription.
+  func consumer<Result>(_ name: String, of stream: String, _ read: (jsConsumerInfo) -> Result) throws -> Result {
+    var result: Result?
+    try withStreams { streams in
+      var consumer: UnsafeMutablePointer<jsConsumerInfo>?
+      defer { jsConsumerInfo_Destroy(consumer) }
+      let status = js_GetConsumerInfo(&consumer, streams, stream, name, nil, nil)
+      result = (consumer?.pointee).map(read)
+      return status
+    }
+    return result!
+  }
+
   /// Waits for a message, and returns its body.
   func nextBody() -> Data? {
     var message: OpaquePointer?

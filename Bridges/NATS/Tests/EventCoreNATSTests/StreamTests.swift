@@ -291,16 +291,10 @@ import Testing
     let body = try Parcel.coding.encode(Parcel(text: String(repeating: "a", count: 100_000)))
     for _ in 1...20 { client.publish(Parcel.subject, body) }
     client.flush()
-    var consumer: UnsafeMutablePointer<jsConsumerInfo>?
-    defer { jsConsumerInfo_Destroy(consumer) }
     #expect(
-      await eventually {
-        jsConsumerInfo_Destroy(consumer)
-        consumer = nil
-        return (try? client.withStreams { js_GetConsumerInfo(&consumer, $0, "PARCELS", "test", nil, nil) }) != nil
-          && consumer?.pointee.NumAckPending == 20
-      })
-    #expect(consumer?.pointee.Config.pointee.MaxAckPending == Int64(min(count, 2_000_000)))
+      await eventually { (try? client.consumer("test", of: "PARCELS") { $0.NumAckPending == 20 }) == true })
+    let most = try client.consumer("test", of: "PARCELS") { $0.Config.pointee.MaxAckPending }
+    #expect(most == Int64(min(count, 2_000_000)))
     // All have come.
     try await bridge.settle()
     for _ in 1...20 { Parcel.gate.signal() }
