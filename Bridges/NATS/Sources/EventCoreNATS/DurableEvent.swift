@@ -45,8 +45,10 @@ public final class NATSDelivery: Sendable, Codable, Equatable {
     var known: UnsafeMutablePointer<jsMsgMetaData>?
     natsMsg_GetMetaData(&known, message)
     defer { jsMsgMetaData_Destroy(known) }
-    guard let data = known?.pointee, data.Stream.map({ String(cString: $0) }) == stream,
-      data.Consumer.map({ String(cString: $0) }) == name
+    // Bytes: to the server two forms of Unicode are two names.
+    guard let data = known?.pointee,
+      let itsStream = data.Stream.map({ String(cString: $0) }), itsStream.utf8.elementsEqual(stream.utf8),
+      let itsName = data.Consumer.map({ String(cString: $0) }), itsName.utf8.elementsEqual(name.utf8)
     else { return nil }
     subject = natsMsg_GetReply(message).map { String(cString: $0) }
     (link, counters) = (bridge.link, bridge.counters)

@@ -138,8 +138,8 @@ extension NATSBridge {
   ///   - type: Whose events.
   ///   - stream: Where they are kept.
   ///   - name: Who handles them; of the same characters as the name of a stream, and for one type: who handles two
-  ///     takes two names. One that another tool has made delivers to a group of that name, without heartbeats and flow
-  ///     control.
+  ///     takes two names. One that another tool has made delivers whole messages to a group of that name, with explicit
+  ///     acknowledgements, and without a limit of deliveries, storage in memory, heartbeats and flow control.
   ///   - options: They hold from the first use of the name on, and later ones do not change them, but for `delay`.
   /// - Returns: Ends it, and leaves name and events with the server.
   /// - Throws: If there is no such stream, it does not keep the type's subject, or the name is for another type or
@@ -159,7 +159,8 @@ extension NATSBridge {
     try await withStreams { streams throws(NATSBridgeError) in
       var known: UnsafeMutablePointer<jsConsumerInfo>?
       defer { jsConsumerInfo_Destroy(known) }
-      guard js_GetConsumerInfo(&known, streams, stream, name, nil, nil) != NATS_OK else {
+      let status = js_GetConsumerInfo(&known, streams, stream, name, nil, nil)
+      if status == NATS_OK {
         guard let configuration = known?.pointee.Config?.pointee else { return NATS_ERR }
         try checkSubject(of: configuration, is: E.subject, name)
         let place = try deliverSubject(of: configuration, name)
@@ -169,6 +170,8 @@ extension NATSBridge {
       }
       let found = try findStream(stream, keeping: [E.subject], streams)
       guard found == NATS_OK else { return found }
+      // Not after another failure: to make one that is there changes it, for those who use it as well.
+      guard status == NATS_NOT_FOUND else { return status }
       var configuration = jsConsumerConfig()
       jsConsumerConfig_Init(&configuration)
       configuration.AckWait = options.patience.milliseconds * 1_000_000
@@ -281,16 +284,19 @@ private func checkSubject(
 /// Where a durable subscription that is there delivers. Throws unless bridges can share that.
 private func deliverSubject(of known: jsConsumerConfig, _ name: String) throws(NATSBridgeError) -> String {
   if let target = known.DeliverSubject.map({ String(cString: $0) }), !target.isEmpty,
-    known.DeliverGroup.map({ String(cString: $0) }) == name, known.Heartbeat == 0, !known.FlowControl
+    // Bytes, as everywhere: to the server two forms of Unicode are two names.
+    let group = known.DeliverGroup.map({ String(cString: $0) }), group.utf8.elementsEqual(name.utf8),
+    known.AckPolicy == js_AckExplicit, known.MaxDeliver <= 0, !known.HeadersOnly, !known.MemoryStorage,
+    known.Heartbeat == 0, !known.FlowControl
   {
     return target
   }
   throw NATSBridgeError(
     .other,
     """
-    Bridges share a durable subscription that delivers to a group of its own name, without heartbeats and flow \
-    control, and \(name) was made otherwise by another program: take another name, or make it so with the tools of the \
-    server.
+    Bridges share a durable subscription that delivers whole messages to a group of its own name, with explicit \
+    acknowledgements, and without a limit of deliveries, storage in memory, heartbeats and flow control, and \(name) \
+    was made otherwise by another program: take another name, or make it so with the tools of the server.
     """)
 }
 

@@ -79,7 +79,9 @@ import Testing
     let bridge = try await NATSBridge.to(server, on: EventCentral())
     try await bridge.makeStream("ORDERS", of: [Order.self])
     let client = try RawClient(server)
-    func make(_ name: String, _ target: String?, group: String?) throws {
+    func make(
+      _ name: String, _ target: String?, group: String?, _ change: (inout jsConsumerConfig) -> Void = { _ in }
+    ) throws {
       try client.withStreams { streams in
         var configuration = jsConsumerConfig()
         jsConsumerConfig_Init(&configuration)
@@ -89,17 +91,27 @@ import Testing
         configuration.Durable = UnsafePointer(copies[0] ?? nil)
         configuration.DeliverSubject = UnsafePointer(copies[1] ?? nil)
         configuration.DeliverGroup = UnsafePointer(copies[2] ?? nil)
+        change(&configuration)
         return js_AddConsumer(nil, streams, "ORDERS", &configuration, nil, nil)
       }
     }
     try make("pulled", nil, group: nil)
     try make("alone", "tests.deliver.alone", group: nil)
     try make("others", "tests.deliver.others", group: "them")
-    for name in ["pulled", "alone", "others"] {
-      let error = await #expect(throws: NATSBridgeError.self) {
+    // Equal as strings, and two names to the server.
+    try make("caf\u{E9}", "tests.deliver.accent", group: "cafe\u{301}")
+    let changes: [(String, (inout jsConsumerConfig) -> Void)] = [
+      ("beating", { $0.Heartbeat = 5_000_000_000 }),
+      ("controlled", { ($0.Heartbeat, $0.FlowControl) = (5_000_000_000, true) }), ("bare", { $0.HeadersOnly = true }),
+      ("together", { $0.AckPolicy = js_AckAll }), ("never", { $0.AckPolicy = js_AckNone }),
+      ("thrice", { $0.MaxDeliver = 3 }), ("forgetful", { $0.MemoryStorage = true }),
+    ]
+    for (name, change) in changes { try make(name, "tests.deliver.\(name)", group: name, change) }
+    for name in ["pulled", "alone", "others", "caf\u{E9}"] + changes.map({ $0.0 }) {
+      let error = await #expect(throws: NATSBridgeError.self, "\(name)") {
         try await bridge.durable(Order.self, stream: "ORDERS", as: name)
       }
-      #expect(error?.description.contains("delivers to a group of its own name") == true, "\(error as Any)")
+      #expect(error?.description.contains("group of its own name") == true, "\(error as Any)")
     }
     let log = Log<Int>()
     Order.addListener(nil, { log.append($0.number) }, executeOn: .listenerThread, on: bridge.central)
@@ -108,5 +120,29 @@ import Testing
     client.publish(Order.subject, Data(#"{"number": 1}"#.utf8))
     #expect(await log.entries(atLeast: 1) == [1])
     await bridge.drain()
+  }
+
+  @Test("a name that could not be looked up is an error, and what is there under it stays as it is")
+  func unknownNames() async throws {
+    let server = try ServerProcess(
+      ["--jetstream"],
+      configuration: """
+        authorization { users: [
+          { user: all, password: a }
+          { user: blind, password: b, permissions: { publish: { deny: "$JS.API.CONSUMER.INFO.>" } } }
+        ] }
+        """)
+    let world = EventCentral()
+    let owner = try await NATSBridge(.url(server.url, credentials: .user("all", password: "a")), on: world)
+    try await owner.makeStream("ORDERS", of: [Order.self])
+    try await owner.durable(Order.self, stream: "ORDERS", as: "billing").remove()
+    let blind = try await NATSBridge(.url(server.url, credentials: .user("blind", password: "b")), on: world)
+    var options = NATSBridge.DurableOptions()
+    options.inFlight = 5
+    await #expect(throws: NATSBridgeError.self) {
+      try await blind.durable(Order.self, stream: "ORDERS", as: "billing", options: options)
+    }
+    let client = try RawClient(server, user: "all", password: "a")
+    #expect(try client.consumer("billing", of: "ORDERS") { $0.Config.pointee.MaxAckPending } == 1000)
   }
 }
