@@ -33,7 +33,8 @@ public final class RemoteRegistration: Sendable {
   public var isActive: Bool { !hasEnded.load(ordering: .relaxed) }
 
   /// Ends it. A call of a handler or a dispatch that is under way goes on. What still waits in the client to be
-  /// dispatched is lost, unless it is durable and comes again, and counted as ``NATSBridge/Counts/overrun``.
+  /// dispatched is lost, unless it is durable and comes again, and counted as ``NATSBridge/Counts/overrun``. Whose
+  /// request waits there hears that nobody answers.
   ///
   /// - Returns: False if another call has ended it, or is about to.
   ///
@@ -91,7 +92,8 @@ public final class RemoteRegistration: Sendable {
   func removeLater() {
     let deadline = Date(timeIntervalSinceNow: 10)
     let isBegun = beginDrain(until: deadline)
-    DispatchQueue.global().async { [self] in
+    // Of its own: it blocks, and the threads of the global queue are others' as well.
+    Thread.detachNewThread { [self] in
       if isBegun { awaitDrain(until: deadline) }
       remove()
     }
