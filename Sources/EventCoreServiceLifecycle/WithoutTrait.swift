@@ -8,7 +8,11 @@
 
   @available(
     *, unavailable,
-    message: "EventCoreServiceLifecycle needs the package trait ServiceLifecycle: traits: [.defaults, \"ServiceLifecycle\"] on the .package line"
+    message:
+      """
+      EventCoreServiceLifecycle needs the package trait ServiceLifecycle: \
+      traits: [.defaults, \"ServiceLifecycle\"] on the .package line
+      """
   )
   public struct EventService {
     public init(

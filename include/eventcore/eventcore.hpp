@@ -44,10 +44,10 @@
 namespace eventcore {
 
 /**
- * Called with what a function of the user's has thrown, on the thread that ran it: that of the consumer, of the
- * scheduler, of who raises; for a chooser that of who dispatches, and the event then goes to the first receiver. The
- * active exception is that one. nullptr, as it begins: std::terminate. One for the process, or for each library that
- * hides its symbols from others.
+ * Called with what a function of the user's has thrown, on the thread that ran it: a handler's on the consumer's or
+ * the raising thread, a timer's on the scheduler's, a chooser's on the dispatching one, whose event then goes to the
+ * first receiver. It is the active exception. nullptr, the initial value: std::terminate. One for the process, or for
+ * each library that hides its symbols from others.
  */
 EVC_API inline std::atomic<void (*)(std::exception_ptr)> on_handler_exception{ nullptr };
 

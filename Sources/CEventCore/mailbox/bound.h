@@ -165,8 +165,8 @@ void evc_bound_unblock(struct evc_bound *bound, uint64_t places);
 void evc_bound_give_back(struct evc_bound *bound, uint32_t places);
 
 /*
- * bound_accept.c: what the sink of a bounded mailbox does with a chain; and of one envelope that found no place, with
- * EVC_OK and `*is_admitted` false if it has ended, and `*end` as above; its caller counts EVC_FULL.
+ * bound_accept.c: what the sink of a bounded mailbox does with a chain; and with one envelope without a place: EVC_OK
+ * with `*is_admitted` false if it has ended; EVC_FULL, which the caller counts; `*end` as in evc_bound_wait.
  */
 enum evc_status evc_bound_accept(struct evc_bound *bound, const struct evc_chain *chain);
 enum evc_status evc_bound_overflow(struct evc_bound *bound, struct evc_envelope *envelope, uint64_t *end,

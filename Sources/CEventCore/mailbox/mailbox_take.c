@@ -347,7 +347,7 @@ enum evc_status evc_mailbox_take(struct evc_mailbox *mailbox, struct evc_envelop
 
 	if (evc_unlikely(mailbox == NULL || out == NULL || mailbox->batches))
 		return EVC_INVALID_ARGUMENT;
-	/* In a handler of a pump with a deadline, too, a take by hand knows none. */
+	/* A take by hand has no deadline, also in a handler of a pump that has one. */
 	timed = mailbox->timed;
 	mailbox->timed = NULL;
 	status = take(mailbox, out);

@@ -46,7 +46,7 @@ const char *evc_status_text(enum evc_status status)
 	case EVC_CLOSED:
 		return "it is closed, and takes no more";
 	case EVC_TIMED_OUT:
-		return "the time is over, or another thread is at it";
+		return "the time limit has passed, or another thread does it";
 	case EVC_OUT_OF_MEMORY:
 		return "out of memory; nothing that was accepted before is lost";
 	case EVC_INVALID_ARGUMENT:

@@ -102,7 +102,7 @@ pthread_t evc_last_thread_become(void)
 {
 	pthread_once(&fork_once, prepare_fork);
 #ifdef EVC_THREAD_SANITIZER
-	/* It reports a thread that nobody has joined when the program ends, as the last one. */
+	/* It reports a thread that nobody has joined when the program ends, such as the last one. */
 	pthread_detach(pthread_self());
 	return (pthread_t)0;
 #else

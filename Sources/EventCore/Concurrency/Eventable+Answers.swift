@@ -46,7 +46,7 @@ extension Eventable {
   /// - Returns: The handle that ends it. It stays if the handle is released.
   ///
   /// **Threads**: any, also inside a handler. Its tasks keep the priority and the task-local values of the code that
-  /// registers it; in a `Task.detached { }` they have those of none.
+  /// registers it; to keep none, register it in a `Task.detached { }`.
   ///
   /// **Order**: the making of an answer begins when a task is free, with the most urgent query (D1 to D3).
   @discardableResult

@@ -31,7 +31,7 @@ extension Eventable {
   ///
   /// **Threads**: any, also inside a handler. The callback runs where Swift runs a function that is on no actor. One that
   /// is on an actor has begun (D6) before it waits for that actor. Its task keeps the priority and the task-local
-  /// values of the code that registers it; in a `Task.detached { }` it has those of none.
+  /// values of the code that registers it; to keep none, register it in a `Task.detached { }`.
   ///
   /// **Order**: when a call can begin, the most urgent event that waits is taken for it (D1 to D3).
   @inlinable

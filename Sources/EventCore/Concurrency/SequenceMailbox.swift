@@ -117,7 +117,11 @@ class SequenceMailbox: @unchecked Sendable {
   /// Ends the mailbox. True for the first call. Any thread.
   @usableFromInline
   @discardableResult
-  final func end() -> Bool { registration.remove() }
+  final func end() -> Bool {
+    // After a drain has ended the consumer, its end alone does not keep calls from beginning.
+    defer { consumer.registry.close() }
+    return registration.remove()
+  }
 
   /// Whether a take is inside the interest's filter. After `end()`, and then the fence of its consumer; any thread.
   final var isTaking: Bool { registration.isCallRunning }
@@ -137,7 +141,7 @@ class SequenceMailbox: @unchecked Sendable {
   /// thread.
   final var isOpen: Bool { context.delivers }
 
-  /// Whether calls for events that were taken have not begun, and will, also after a drain has ended the mailbox. Any thread.
+  /// Whether calls for events that were taken are still to begin, as they do even after a drain. Any thread.
   final var hasCallsToBegin: Bool { consumer.hasCalls && isOpen && isWanted }
 
   /// Whether its requester lives, or it has none. It may release the requester, which runs user code. Any thread.

@@ -64,9 +64,6 @@ extension Consumer {
     return true
   }
 
-  /// Whether events wait, also those that its task has taken for calls which have not begun. Any thread.
-  var hasWaiting: Bool { waiting > 0 || hasCalls }
-
   /// How many events were freed since it ended, without the jobs that others run or count. Any thread.
   var lostCount: UInt64 {
     // The mailbox of the C core counts a job after it has dropped it, and so after `keptJobs`.

@@ -41,6 +41,13 @@ package final class ExecutionContexts: @unchecked Sendable {
       ending.append(context.consumer)
     }
 
+    /// Notes whether something waits at a consumer, which is about to be closed. No call of its task begins any more, and
+    /// no drain takes it for one whose loop goes on to handle what waits.
+    mutating func giveUp(_ consumer: Consumer) {
+      if consumer.waitingWithCalls > 0 { hasLost = true }
+      consumer.registry.close()
+    }
+
     /// Moves the statistics of ended consumers to `past`. Returns these consumers, to be released outside
     /// of the lock.
     mutating func fold() -> [Consumer] {
@@ -298,14 +305,14 @@ package final class ExecutionContexts: @unchecked Sendable {
       state.isClosed = true
       defer { state.open.removeAll() }
       for context in state.open.values {
-        // First unsubscribed: what is dispatched after the look is not accepted, and what waits until then is handled or
-        // found. Before the mutex is left, as a drain finds the context in `open`, or the result of the look.
+        // Unsubscribed before the look: later events are not accepted, and earlier ones are handled or found. In the
+        // mutex: so a drain finds the context in `open`, or the result of the look in `hasLost`.
         context.consumer.registry.close(whenEmpty: true)
-        if context.consumer.hasWaiting { state.hasLost = true }
-        // So that no drain takes it for one whose loop goes on to handle what waits.
-        context.consumer.registry.close()
+        state.giveUp(context.consumer)
         state.retire(context)
       }
+      // Those that a drain has ended, with calls of their tasks left, may have lost their last user since.
+      for consumer in state.ending where consumer.hasCalls { state.giveUp(consumer) }
       return Array(state.open.values)
     }
     for context in contexts {

@@ -213,7 +213,7 @@ final class SerialLoop: Sendable {
     }
   }
 
-  /// Ends the workers that have handled their last event, without a choice. True if one ended, which may wake others.
+  /// Ends the workers that have handled their last event, without a random draw. True if one ended: it may wake others.
   private func endWorkers() -> Bool {
     let done = state.withLock { $0.workers }.filter(\.isDone)
     for worker in done { _ = worker.step() }

@@ -3,9 +3,8 @@
 
 /// The handle of a listener, or of a callback of an event thread.
 ///
-/// The listener stays until it is removed, until its requester or its central is gone, or with `once` until
-/// it has been called, even if the handle is released, or until the event thread, pump or listener thread on
-/// which it is called has ended.
+/// The listener stays, even if the handle is released, until it is removed, its requester or its central is gone, the
+/// event thread, pump or listener thread on which it is called has ended, or, with `once`, it has been called.
 public protocol EventListenerHandling: EventRegistration, Sendable {
   /// Where the listener is called. It never changes.
   var executesOn: EventListenerContext { get }

@@ -96,7 +96,7 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
         && isWithin(reading.waiting, shrinkDepth, each: reading.threads)
       var capacity = min(max(reading.capacity, minimum), maximum)
       if capacity == reading.capacity {
-        // A reading that says nothing about the wait breaks no time that has begun.
+        // A reading that does not tell the wait leaves a time that has begun as it is.
         if wait != nil || isTooDeep, hold(&state.tooSmallSince, isTooSmall, at: time, for: growAfter) {
           capacity = min(capacity + 1, maximum)
         }

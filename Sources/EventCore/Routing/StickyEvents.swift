@@ -19,7 +19,7 @@ final class StickyEvents: Sendable {
   func event(_ key: UInt, or make: () -> any StickyEvent) -> any StickyEvent {
     events.withLock { events in
       if let known = events[key] { return known }
-      // With the lock held, and this before: a dispatch that has found the receiver finds it here, too, to skip it.
+      // Made with the lock held, and after this: a dispatch that finds the receiver also finds it here, and skips it.
       isUsed.store(true, ordering: .relaxed)
       let made = make()
       events[key] = made

@@ -107,6 +107,38 @@ struct AsyncCountTests {
     #expect(calls.log.entries.isEmpty)
   }
 
+  @Test("D10: calls that a drain has left to begin are cancelled by an end, also after a sweep", arguments: cores)
+  func endedAfterSweep(core: EventCentral.Core) async {
+    let calls = await HeldCalls(core, 1)
+    async let isDrained = calls.listener.drain()
+    #expect(
+      await yieldUntil {
+        calls.listener.sweep()
+        return calls.listener.listenerCount == 0
+      })
+    calls.listener.end()
+    calls.leave.open()
+    #expect(await !isDrained)
+    #expect(calls.log.entries.isEmpty)
+    calls.expect(delivered: 0, cancelled: 1)
+  }
+
+  @Test("D10: what a listener has taken that is removed during a drain does not count as lost", arguments: cores)
+  func removedMeanwhile(core: EventCentral.Core) async {
+    let calls = await HeldCalls(core, 1)
+    async let isDrained = calls.listener.drain()
+    #expect(
+      await yieldUntil { !Pong.addListener(nil, { _ in }, executeOn: .listenerThread, on: calls.listener).isActive })
+    // The drain has most likely ended the mailbox by now; if not, the removal does.
+    for _ in 0..<100 { await Task.yield() }
+    calls.handle.remove()
+    #expect(await isDrained)
+    calls.leave.open()
+    await calls.handle.removed()
+    #expect(calls.log.entries.isEmpty)
+    calls.expect(delivered: 0, cancelled: 1)
+  }
+
   @Test("D10: calls that have not begun when the time of a drain is over are cancelled", arguments: cores)
   func drainedTooLate(core: EventCentral.Core) async {
     let calls = await HeldCalls(core, 40)

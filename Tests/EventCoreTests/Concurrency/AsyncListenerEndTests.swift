@@ -47,7 +47,7 @@ struct AsyncListenerEndTests {
     #expect(filter.log.entries == ["filtered", "ended"])
   }
 
-  @Test("D6: so does one that has swept the ended listener in its filter", arguments: cores)
+  @Test("D6: a scope that has swept an ended listener still waits for its filter", arguments: cores)
   func sweepInFilter(core: EventCentral.Core) async {
     let (filter, scope, central) = (await HeldFilter(core), EventListenerScope(), EventCentral(core: core))
     filter.handle.stored(in: scope)

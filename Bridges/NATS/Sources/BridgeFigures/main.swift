@@ -17,7 +17,7 @@ guard arguments.count >= 2 else {
 }
 let url = arguments[1]
 guard arguments.count <= 2 || arguments[2] == "requests" || Int(arguments[2]).map({ $0 >= 100 }) == true else {
-  fatalError("A run has 100 events or more, and this was \(arguments[2]): pass such a number, or requests.")
+  fatalError("A run has 100 events or more, and this was \(arguments[2]): pass such a number, or \"requests\".")
 }
 let events = arguments.count > 2 ? Int(arguments[2]) ?? 0 : 200_000
 

@@ -33,8 +33,8 @@ extension NATSBridge {
     public var own = 0
     /// Their message names another type.
     public var foreign = 0
-    /// Their header has another form; or they are requests or emissions whose answer is to go to no place for answers;
-    /// or they came to the name of a durable subscription, and are no delivery of its stream's.
+    /// Their header has another form; or they ask for an answer at a subject that is none for answers; or they came to
+    /// the deliver subject of a durable subscription, and are no delivery of its stream.
     public var malformed = 0
     /// Longer than ``NATSBridge/Options/longestMessage``.
     public var tooLong = 0

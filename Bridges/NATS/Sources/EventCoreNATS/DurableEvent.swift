@@ -37,8 +37,8 @@ public final class NATSDelivery: Sendable, Codable, Equatable {
   private let counters: Counters?
   private let isDecided = Atomic<Bool>(false)
 
-  /// Nil if the message says that it is none of this stream under this name: anybody's, who would have the bridge
-  /// answer where he may not send himself.
+  /// Nil unless the message says that it is of this stream, for this name: anybody could send another one, to have the
+  /// bridge send to a subject that he may not use himself.
   init?(
     _ message: OpaquePointer, of stream: String, as name: String, _ bridge: (link: Link, counters: Counters)
   ) {

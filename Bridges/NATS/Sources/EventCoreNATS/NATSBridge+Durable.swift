@@ -139,7 +139,7 @@ extension NATSBridge {
   ///   - stream: Where they are kept.
   ///   - name: Who handles them; of the same characters as the name of a stream, and for one type: who handles two
   ///     takes two names. One that another tool has made delivers whole messages to a group of that name, with explicit
-  ///     acknowledgements, and without a limit of deliveries, storage in memory, heartbeats and flow control.
+  ///     acknowledgements, and without a limit of deliveries, storage in memory, heartbeats or flow control.
   ///   - options: They hold from the first use of the name on, and later ones do not change them, but for `delay`.
   /// - Returns: Ends it, and leaves name and events with the server.
   /// - Throws: If there is no such stream, it does not keep the type's subject, or the name is for another type or
@@ -295,7 +295,7 @@ private func deliverSubject(of known: jsConsumerConfig, _ name: String) throws(N
     .other,
     """
     Bridges share a durable subscription that delivers whole messages to a group of its own name, with explicit \
-    acknowledgements, and without a limit of deliveries, storage in memory, heartbeats and flow control, and \(name) \
+    acknowledgements, and without a limit of deliveries, storage in memory, heartbeats or flow control, and \(name) \
     was made otherwise by another program: take another name, or make it so with the tools of the server.
     """)
 }

@@ -19,8 +19,8 @@ extension NATSBridge {
   ///     and less if the server takes less.
   /// - Returns: Ends it. It stays if it is released. On a bridge that was closed it has ended.
   ///
-  /// **Order**: that of a receiver (D1 to D3): urgent events overtake those that wait in the outbox. Of stacked
-  /// events that wait there the newest goes first; a receiver there that also has them wait turns them once more.
+  /// **Order**: that of a receiver (D1 to D3): urgent events overtake those that wait in the outbox. Stacked
+  /// events that wait there leave newest first; a receiver elsewhere, if it has them wait too, reverses them again.
   ///
   /// At most once: what the client has written when the connection breaks may be lost.
   @discardableResult

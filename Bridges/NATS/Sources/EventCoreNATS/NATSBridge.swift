@@ -38,7 +38,7 @@ public final class NATSBridge: Sendable {
     public var outbox = EventMailboxCapacity.bounded(65_536, whenFull: .refuse)
     /// How many messages of a subscription may wait to be dispatched, from 1 up to 2,000,000, and 1,024 times as many
     /// bytes, or one message of ``longestMessage``; the client drops more (``Counts/overrun``). Of a stream at least
-    /// ``DurableOptions/inFlight`` may wait, of a megabyte each.
+    /// ``DurableOptions/inFlight`` may wait, of a megabyte each, up to 1.9 GiB in all.
     public var inbox = 65_536
     /// The longest message to take, or event of a batch, in bytes, at least 0; longer ones are counted as
     /// ``Counts/tooLong``. A longer reply is a failure (``NATSBridgeError/Reason/answerFailed``). Headers do not count:

@@ -49,7 +49,7 @@ public struct NATSBridgeError: Error, CustomStringConvertible {
       case NATS_NOT_FOUND, NATS_NO_RESPONDERS: .notFound
       default: .other
       }
-    // Of what the client says of it, nothing helps.
+    // The client's own text says less.
     guard reason != .closed else { throw closed }
     let cause = "\(text(of: status))\(cause(of: status))\(streamAdvice(on: status))"
     throw NATSBridgeError(reason, "The client of NATS could not \(what()): \(cause).")

@@ -150,7 +150,7 @@ public struct NATSServer: Sendable {
       let port = Self.place(of: url).split(separator: ":", omittingEmptySubsequences: false).dropFirst().last ?? ""
       guard !port.allSatisfy({ ("0"..."9").contains($0) }) || port.isEmpty || UInt16(port) != nil else {
         throw NATSBridgeError(
-          .other, "The port of a server is at most 65535, and that of \(Self.place(of: url)) is none: \(example)")
+          .other, "The port of a server is at most 65535, and that of \(Self.place(of: url)) is higher: \(example)")
       }
       guard let scheme = Self.scheme(of: url), !["nats", "tls"].contains(scheme) else { continue }
       throw NATSBridgeError(

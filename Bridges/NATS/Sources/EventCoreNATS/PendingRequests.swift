@@ -98,7 +98,7 @@ extension Link {
 
   func send(_ subject: String, failure: String) {
     // A header is a line, and a string of C. The client takes one of spaces alone for no header, and its message for an
-    // answer. Not so many signs: one may have any number of marks.
+    // answer. Unicode scalars, not characters: one of those may have any number of marks.
     let text = failure.split { $0.isNewline || $0 == "\0" }.joined(separator: " ")
     let line = String(text.unicodeScalars.prefix(500))
     let isBlank = line.allSatisfy(\.isWhitespace)

@@ -33,8 +33,8 @@ public final class RemoteRegistration: Sendable {
   public var isActive: Bool { !hasEnded.load(ordering: .relaxed) }
 
   /// Ends it. A call of a handler or a dispatch that is under way goes on. What still waits in the client to be
-  /// dispatched is lost, unless it is durable and comes again, and counted as ``NATSBridge/Counts/overrun``. Whose
-  /// request waits there hears that nobody answers.
+  /// dispatched is lost, unless it is durable and comes again, and counted as ``NATSBridge/Counts/overrun``. A
+  /// request that waits there is told that nobody answers.
   ///
   /// - Returns: False if another call has ended it, or is about to.
   ///

@@ -10,7 +10,7 @@ import Testing
 
 /// What a durable subscription takes, and what counts as taken.
 @Suite struct DeliveryTests {
-  @Test("what keeps the newest order is no receiver of one: without others it comes again", arguments: cores)
+  @Test("an order that only keepNewest would take comes again", arguments: cores)
   func kept(core: EventCentral.Core) async throws {
     let server = try ServerProcess(["--jetstream"])
     let world = EventCentral(core: core)

@@ -7,11 +7,11 @@ import Testing
 
 @testable import EventCoreNATS
 
-/// Who may send to a bridge does not have it send for him what he may not send himself.
+/// Nobody can have a bridge send what he may not send himself.
 @Suite struct ForgeryTests {
   private static let deletes = "$JS.API.STREAM.DELETE.ORDERS"
 
-  @Test("a question whose answer is to go to the server's own subjects is malformed, and not answered")
+  @Test("a request whose answer is to go to the server's own subjects is malformed, and not answered")
   func replies() async throws {
     let server = try ServerProcess(["--jetstream"])
     let plant = try await Machine(server)
