@@ -176,12 +176,14 @@ final class AsyncListener: EventListenerHandling, Sendable {
   @usableFromInline
   @discardableResult
   func remove() -> Bool {
+    // First: a drain that waits for the calls takes none for lost that will not begin.
+    let isFirst = mailbox.end()
     let isOver = state.withLock { state in
       state.isRemoved = true
       return state.isOver
     }
     if isOver { calls.open() }
-    return mailbox.end()
+    return isFirst
   }
 
   @available(*, noasync)
