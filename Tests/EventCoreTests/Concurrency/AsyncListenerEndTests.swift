@@ -29,6 +29,19 @@ struct AsyncListenerEndTests {
       Ping().queue(on: central)
       await offThePool { entered.pass() }
     }
+
+    /// The scope's end returns after the filter, and nothing is called.
+    func expectWaits(_ scope: EventListenerScope) async {
+      let end = Task {
+        await scope.ended()
+        log.append("ended")
+      }
+      for _ in 0..<100 { await Task.yield() }
+      #expect(log.entries.isEmpty)
+      leave.open()
+      await end.value
+      #expect(log.entries == ["filtered", "ended"])
+    }
   }
 
   @Test("D6: a scope that has ended still waits for the filter that runs", arguments: cores)
@@ -36,15 +49,7 @@ struct AsyncListenerEndTests {
     let (filter, scope) = (await HeldFilter(core), EventListenerScope())
     filter.handle.stored(in: scope)
     scope.end()
-    let end = Task {
-      await scope.ended()
-      filter.log.append("ended")
-    }
-    for _ in 0..<100 { await Task.yield() }
-    #expect(filter.log.entries.isEmpty)
-    filter.leave.open()
-    await end.value
-    #expect(filter.log.entries == ["filtered", "ended"])
+    await filter.expectWaits(scope)
   }
 
   @Test("D6: a scope that has swept an ended listener still waits for its filter", arguments: cores)
@@ -55,15 +60,7 @@ struct AsyncListenerEndTests {
     for _ in 0..<100 {
       Ping.addListener(nil, { _ in }, executeOn: .listenerThread, on: central).stored(in: scope).remove()
     }
-    let end = Task {
-      await scope.ended()
-      filter.log.append("ended")
-    }
-    for _ in 0..<100 { await Task.yield() }
-    #expect(filter.log.entries.isEmpty)
-    filter.leave.open()
-    await end.value
-    #expect(filter.log.entries == ["filtered", "ended"])
+    await filter.expectWaits(scope)
   }
 
   /// A central that keeps each call from its beginning until `leave` is opened.
