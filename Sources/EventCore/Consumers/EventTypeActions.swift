@@ -118,20 +118,69 @@ func deliverBatch<E: Eventable>(
   let step = batch.step
   var payload = payload
   while true {
-    // The list does not change in a direct call, so that one look is enough for all that follow one another.
-    let direct = receiver.direct.pointee
-    if generation == direct.generation && direct.isForOne {
-      while let handler = direct.handler(at: direct.first, for: type, receiver) {
-        direct.call(handler, payload.assumingMemoryBound(to: E.self).move(), receiver)
-        assert(receiver.direct.pointee.isSame(as: direct), "The list of handlers has changed during an event.")
-        guard let next = batch.next(after: payload, step) else { return }
-        payload = next
+    let direct = receiver.direct
+    if generation == direct.pointee.generation, let handler = direct.pointee.only(for: type, receiver) {
+      if handler._withUnsafeGuaranteedRef({ $0.requester == nil }) {
+        payload = deliverRun(type, batch, from: payload, to: handler, receiver)
+      } else {
+        direct.pointee.call(handler, payload.assumingMemoryBound(to: E.self).move(), receiver)
       }
+    } else {
+      deliverOneOfBatch(type, payload, envelope, to: receiver)
     }
-    deliverOneOfBatch(type, payload, envelope, to: receiver)
     guard let next = batch.next(after: payload, step) else { return }
     payload = next
   }
+}
+
+/// Calls the only handler, which is announced and has no requester, for the event at `payload` and for those that follow
+/// it and need no checks. Returns the last payload; all were moved.
+///
+/// The handler stays announced from event to event: its end is looked for before each, as ever, and the announcement
+/// that came before all of these looks serves each of them (`HandlerCalls`). The list of handlers does not change in a
+/// direct call, so that it was looked at once for all.
+@inlinable
+@inline(never)
+func deliverRun<E: Eventable>(
+  _ type: E.Type, _ batch: EventBatch, from payload: UnsafeMutableRawPointer,
+  to handler: Unmanaged<TypedHandler<E>>, _ receiver: Receiver
+) -> UnsafeMutableRawPointer {
+  handler._withUnsafeGuaranteedRef { handler in
+    receiver.consumer._withUnsafeGuaranteedRef { consumer in
+      let direct = receiver.direct.pointee
+      let held = consumer.held
+      let (step, ahead) = (batch.step, batch.ahead)
+      let plain = handler.plain
+      var payload = payload
+      while true {
+        callInRun(plain, payload.assumingMemoryBound(to: E.self).move(), consumer, direct.counts)
+        assert(receiver.direct.pointee.isSame(as: direct), "The list of handlers has changed during an event.")
+        held.pointee.left &-= 1
+        let next = payload + step
+        guard held.pointee.left != 0, ahead.isUnchecked(next) else { break }
+        if !_isPOD(type) { consumer.calls.willCall(at: handler.state.address) }
+        // After the announcement, as `Receiver.mayHaveEnded` says.
+        guard !receiver.mayHaveEnded else { break }
+        payload = next
+        ahead.take(payload)
+      }
+      consumer.calls.didLeaveHandler()
+      if held.pointee.left == 0 { consumer.lookAround() }
+      return payload
+    }
+  }
+}
+
+/// Calls the handler for an event that ends after it, which may run code of the user's: so that event, if it has an end
+/// of its own, leaves the handler.
+@inlinable
+@inline(__always)
+func callInRun<E: Eventable>(
+  _ plain: (E) -> Void, _ event: E, _ consumer: Consumer, _ counts: HandledCounts
+) {
+  plain(event)
+  counts.add(to: HandledCounts.delivered)
+  if !_isPOD(E.self) { consumer.calls.didLeaveHandler() }
 }
 
 /// The rare part of `deliverBatch`.

@@ -2,6 +2,7 @@
 // Copyright the EventCore authors
 
 import EventCoreTestSupport
+import Synchronization
 import Testing
 
 @testable import EventCore
@@ -180,6 +181,68 @@ struct DirectHandlersTests {
     #expect(pump.run().handled == count)
     #expect(seen.entries == (0..<count).map { [$0, count - 1 - $0, $0] })
     #expect(pump.statistics.delivered == UInt64(count))
+    pump.cancel()
+  }
+
+  @Test("D6: no event of a batch is handled after removeAndWait() has returned in the middle of it", arguments: cores)
+  func removedInABatch(core: EventCentral.Core) {
+    struct Carrying: Eventable { let end: Lifetime.Token }
+    final class Calls: Sendable {
+      let count = Atomic<Int>(0)
+      let late = Atomic<Int>(0)
+      let hasEnded = Atomic<Bool>(false)
+    }
+    let lifetime = Lifetime()
+    /// `event` makes one of a batch's; `Number` has no end of its own, `Carrying` has.
+    func removeDuring<E: Eventable>(_ type: E.Type, _ event: () -> E) {
+      let central = EventCentral(core: core)
+      let thread = EventThread(on: central)
+      let (calls, begun) = (Calls(), Gate())
+      let handle = thread.addEventCallback { (_: E) in
+        if calls.hasEnded.load(ordering: .sequentiallyConsistent) { calls.late.add(1, ordering: .relaxed) }
+        if calls.count.add(1, ordering: .relaxed).newValue == 3 { begun.open() }
+      }
+      let count = 2_000
+      #expect((0..<count).map { _ in event() }.queue(on: central) == count)
+      begun.pass()
+      handle.removeAndWait()
+      calls.hasEnded.store(true, ordering: .sequentiallyConsistent)
+      #expect(thread.drain())
+      #expect(calls.late.load(ordering: .relaxed) == 0)
+      let delivered = UInt64(calls.count.load(ordering: .relaxed))
+      #expect(thread.statistics.delivered == delivered)
+      #expect(thread.statistics.skipped == UInt64(count) - delivered)
+    }
+    for _ in 0..<shortened(100) {
+      removeDuring(Number.self) { Number(value: 1) }
+      removeDuring(Carrying.self) { Carrying(end: lifetime.token()) }
+    }
+    #expect(lifetime.waitUntilNone())
+  }
+
+  @Test("D6: the end of a batch's event is outside of its handler, and may wait for it", arguments: cores)
+  func endOfAnEventOfABatch(core: EventCentral.Core) {
+    final class Removal: Sendable {
+      let body: @Sendable () -> Void
+      init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+      deinit { body() }
+    }
+    struct Event: Eventable {
+      let value: Int
+      let atEnd: Removal?
+    }
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    let calls = Log<Int>()
+    let handles = Log<any EventListenerHandling>()
+    handles.append(pump.addEventCallback { (event: Event) in calls.append(event.value) })
+    let event = { (value: Int) in
+      Event(value: value, atEnd: value == 40 ? Removal { handles.entries[0].removeAndWait() } : nil)
+    }
+    #expect((0..<100).map(event).queue(on: central) == 100)
+    #expect(pump.run().handled == 100)
+    #expect(calls.entries == Array(0...40))
+    #expect((pump.statistics.delivered, pump.statistics.skipped) == (41, 59))
     pump.cancel()
   }
 }
