@@ -114,7 +114,8 @@ public final class EventRecorder: Sendable {
   /// Hands to the system what was recorded so far.
   public func flush() { writer.flush() }
 
-  /// Ends the recording: records what was dispatched before, and completes the file.
+  /// Ends the recording: records what was dispatched before, and completes the file. Of what other threads dispatch
+  /// meanwhile the file may have some and miss some that came before it: stop them first if their sequence matters.
   ///
   /// A recorder in a pump does not run the pump: call it when a run has left nothing, and before the pump is cancelled.
   /// If events wait, or were lost in the pump, or if the pump has ended, it throws.

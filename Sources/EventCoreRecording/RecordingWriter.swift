@@ -15,8 +15,8 @@ final class RecordingWriter: Sendable {
     /// Whether it is a file and no pipe, whose reader may go.
     let isRegular: Bool
     var counts = EventRecorder.Counts()
-    /// How many of the recorded events are in the buffer alone.
-    var buffered = 0
+    /// How many of the events that are counted as recorded, or as unencodable, are in the buffer alone.
+    var buffered = (recorded: 0, unencodable: 0)
     /// The first refusal of the system, after which nothing is written, and that of a type.
     var fileError, encodingError: String?
     /// Tells how many events wait. It refers to the writer in turn, by the handlers, until these end.
@@ -87,10 +87,11 @@ final class RecordingWriter: Sendable {
       switch payload {
       case .success(let bytes):
         state.frames.add(record, bytes)
-        state.buffered += 1
+        state.buffered.recorded += 1
         state.counts.recorded += 1
       case .failure(let error):
         state.frames.add(record, nil)
+        state.buffered.unencodable += 1
         state.counts.unencodable += 1
         state.encodingError = state.encodingError ?? "\(Event.self): \(brief(error))"
       }
@@ -120,11 +121,13 @@ final class RecordingWriter: Sendable {
         }
       } catch {
         state.fileError = "\(error)"
-        state.counts.recorded -= state.buffered
-        state.counts.unwritten += state.buffered
+        let lost = state.buffered
+        state.counts.recorded -= lost.recorded
+        state.counts.unencodable -= lost.unencodable
+        state.counts.unwritten += lost.recorded + lost.unencodable
       }
     }
-    state.buffered = 0
+    state.buffered = (0, 0)
     state.frames.bytes.removeAll(keepingCapacity: true)
   }
 
@@ -159,9 +162,14 @@ final class RecordingWriter: Sendable {
   private static func error(of state: State) -> EventRecordingError? {
     let counts = state.counts
     let parts = [
-      state.fileError.map { "\(counts.unwritten) could not be written: make room, and record anew. (\($0))" }
+      state.fileError.map {
+        "\(counts.unwritten == 0 ? "Its end" : "\(counts.unwritten)") could not be written: make room, and record anew. (\($0))"
+      }
         ?? (counts.unwritten == 0 ? nil : "\(counts.unwritten) came after its end: call finish() when nothing encodes."),
-      state.encodingError.map { "\(counts.unencodable) could not be encoded: mend their encode(to:). (The first: \($0))" },
+      state.encodingError.map {
+        let found = counts.unencodable == 0 ? "Of these some" : "\(counts.unencodable)"
+        return "\(found) could not be encoded: mend their encode(to:). (The first: \($0))"
+      },
       counts.left == 0
         ? nil
         : """

@@ -46,6 +46,22 @@ struct EndingTests {
     }
   }
 
+  @Test("D12: an event that could not be encoded, and of which nothing could be written either, counts as unwritten")
+  func brokenPipeOfUnencodable() throws {
+    try withFile { file in
+      #expect(mkfifo(file.path, 0o600) == 0)
+      let reader: Int32 = open(file.path, O_RDONLY | O_NONBLOCK)
+      let central = EventCentral()
+      let recorder = try EventRecorder(central, of: [Mark.self], to: file)
+      close(reader)
+      Mark(0, fails: true).queue(on: central)
+      let error = #expect(throws: EventRecordingError.self) { try finish(recorder) }
+      #expect((recorder.counts.unencodable, recorder.counts.unwritten) == (0, 1))
+      #expect(error?.description.contains("1 could not be written") == true, "\(error?.description ?? "")")
+      #expect(error?.description.contains("Of these some could not be encoded") == true, "\(error?.description ?? "")")
+    }
+  }
+
   #if os(Linux)
     @Test("A disk that is full ends the writing; every event is counted, and the end throws", arguments: cores)
     func fullDisk(core: EventCentral.Core) throws {
