@@ -65,6 +65,10 @@ final class InstrumentedThread: @unchecked Sendable {
   private let state: UnsafeMutablePointer<State>
 
   static let all = ThreadLocal<InstrumentedThread>(keepsValues: true)
+  private static let count = Atomic<UInt>(0)
+
+  /// No other thread's, which the system's numbers may be of threads that have ended.
+  let number = InstrumentedThread.count.wrappingAdd(1, ordering: .relaxed).newValue
 
   /// Has the thread tell of its next dispatches, before the memory goes where a core counts them.
   private let forgetTallies: @Sendable () -> Void
@@ -125,11 +129,14 @@ final class InstrumentedThread: @unchecked Sendable {
     state.pointee.mostCounts = max(64, 2 * state.pointee.counts.count)
   }
 
-  /// Where the thread writes its part of a trace; nil if it has no part yet, or if that is full.
+  /// Where the thread writes its part of a trace; nil if it has none, or has written to another trace since.
   @inline(__always)
   func chunk(of trace: UInt64) -> Unmanaged<TraceChunk>? {
     state.pointee.trace == trace ? state.pointee.chunk.map { .passUnretained($0) } : nil
   }
+
+  /// Whether the trace is the last one that the thread has written to, or had no room in.
+  func writes(to trace: UInt64) -> Bool { state.pointee.trace == trace }
 
   func setChunk(_ chunk: TraceChunk?, of trace: UInt64) {
     state.pointee.chunk = chunk

@@ -130,26 +130,27 @@ final class TraceChunk: @unchecked Sendable {
 final class TraceBuffer: Sendable {
   private struct State {
     var chunks: [TraceChunk] = []
-    /// Of a deterministic central: where each receiver writes, by the numbers of their probes; 0 outside of handlers.
+    /// Where each thread writes, by its number, or each receiver of a deterministic central, by that of its probe; 0
+    /// outside of handlers.
     var tracks: [UInt: TraceChunk] = [:]
     var probes: [ReceiverProbe] = []
     var isOver = false
     /// For how many more records there may be chunks.
     var room: Int
 
-    /// Makes a chunk for what has none, or a full one. Nil if the trace is over or full. Without a track, the first chunk
-    /// of a thread begins one: the system gives the number of a thread that has ended to another one.
-    mutating func add(
-      after full: TraceChunk?, track: UInt? = nil, name: @autoclosure () -> String
-    ) -> TraceChunk? {
+    /// Appends to the chunk of a track, or to a new one if that is full. Returns where it stands; nil if the trace is
+    /// over or full.
+    mutating func append(_ record: TraceRecord, to track: UInt, name: @autoclosure () -> String) -> TraceChunk? {
+      let full = tracks[track]
+      if full?.append(record) == true { return full }
       guard !isOver, room > 0 else { return nil }
       // Small at first, and by what is left: neither many threads nor a busy one take the room that others need.
       let wanted = max(16, min(2 * (full?.capacity ?? 0), room / 8, 1024))
-      let chunk = TraceChunk(
-        thread: full?.thread ?? track ?? UInt(chunks.count), name: full?.name ?? name(), capacity: min(wanted, room))
+      let chunk = TraceChunk(thread: track, name: full?.name ?? name(), capacity: min(wanted, room))
       room -= chunk.capacity
       chunks.append(chunk)
-      return chunk
+      tracks[track] = chunk
+      return chunk.append(record) ? chunk : nil
     }
   }
   private let state: Guarded<State>
@@ -178,18 +179,14 @@ final class TraceBuffer: Sendable {
 
   @inline(never)
   private func appendToNew(_ record: TraceRecord, _ thread: InstrumentedThread) {
-    // Relaxed: it only saves the mutex.
-    if isFull.load(ordering: .relaxed) {
+    // Relaxed: it only saves the mutex. A thread that has written to another trace meanwhile may have room here.
+    if isFull.load(ordering: .relaxed), thread.writes(to: number) {
       lost.wrappingAdd(1, ordering: .relaxed)
       return
     }
-    let full = thread.chunk(of: number)?.takeUnretainedValue()
-    let chunk = state.withLock {
-      $0.add(after: full, name: currentThreadName())
-    }
-    if let chunk, chunk.append(record) {
-      thread.setChunk(chunk, of: number)
-    } else {
+    let chunk = state.withLock { $0.append(record, to: thread.number, name: currentThreadName()) }
+    thread.setChunk(chunk, of: number)
+    if chunk == nil {
       isFull.store(true, ordering: .relaxed)
       lost.wrappingAdd(1, ordering: .relaxed)
     }
@@ -197,15 +194,10 @@ final class TraceBuffer: Sendable {
 
   private func append(_ record: TraceRecord, of receiver: ConsumerProbe?) {
     // The numbers begin with 1.
-    let track = UInt(receiver?.number ?? 0)
-    let isWritten = state.withLock { state in
-      let full = state.tracks[track]
-      if full?.append(record) == true { return true }
-      guard let chunk = state.add(after: full, track: track, name: receiver?.label ?? "outside") else { return false }
-      state.tracks[track] = chunk
-      return chunk.append(record)
+    let chunk = state.withLock {
+      $0.append(record, to: UInt(receiver?.number ?? 0), name: receiver?.label ?? "outside")
     }
-    if !isWritten { lost.wrappingAdd(1, ordering: .relaxed) }
+    if chunk == nil { lost.wrappingAdd(1, ordering: .relaxed) }
   }
 
   /// Keeps a probe for the records that name it. Its consumer's thread.

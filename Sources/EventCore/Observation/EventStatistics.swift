@@ -131,9 +131,10 @@ extension EventStatistics.Receiver {
       highWaterMark: reading.highWaterMark)
     counts = EventThreadStatistics(
       delivered: reading.delivered, skipped: reading.skipped, cancelled: reading.cancelled)
-    types = reading.handled.map { key, handled in
+    let sums = Dictionary(reading.handled.map { (eventTypeName($0.key), $0.value) }, uniquingKeysWith: +)
+    types = sums.map { name, handled in
       EventStatistics.Handled(
-        type: eventTypeName(key), delivered: handled.delivered, skipped: handled.skipped,
+        type: name, delivered: handled.delivered, skipped: handled.skipped,
         waitingTime: handled.waiting, handlingTime: handled.handling)
     }.sorted { $0.type < $1.type }
   }

@@ -322,6 +322,32 @@ struct StatisticsTests {
     observation.end()
   }
 
+  @Test("types of one name are one type in the figures", arguments: cores)
+  func oneName(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let observation = central.observe(times: .all)
+    let pump = EventPump(on: central)
+    func first() -> UInt64 {
+      struct Local: Eventable {}
+      pump.addEventCallback { (_: Local) in }
+      for _ in 0..<3 { Local().queue(on: central) }
+      return central.statistics.dispatched(Local.self)
+    }
+    func second() -> UInt64 {
+      struct Local: Eventable {}
+      pump.addEventCallback { (_: Local) in }
+      for _ in 0..<5 { Local().queue(on: central) }
+      return central.statistics.dispatched(Local.self)
+    }
+    #expect((first(), second()) == (3, 8))
+    #expect(pump.run().handled == 8)
+    let types = central.statistics.receivers[0].types
+    #expect(types.map(\.delivered) == [8])
+    #expect(types.map(\.handlingTime.count) == [8])
+    observation.end()
+    pump.cancel()
+  }
+
   @Test("D12: a sampling of nothing traps")
   func trap() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

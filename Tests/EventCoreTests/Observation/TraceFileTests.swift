@@ -38,4 +38,28 @@ struct TraceFileTests {
       }
     }
   }
+
+  @Test("a thread that dispatches on two traced centrals in turn has one track in each, and loses nothing", arguments: cores)
+  func twoTraces(core: EventCentral.Core) {
+    let centrals = [EventCentral(core: core), EventCentral(core: core)]
+    let pumps = centrals.map { EventPump(on: $0) }
+    for pump in pumps { pump.addEventCallback { (_: Step) in } }
+    let count = 1_000
+    // One has room for all, and the other is full before.
+    let traces = zip(centrals, [10_000, 500]).map { $0.startTracing(limit: $1) }
+    for number in 0..<count {
+      for central in centrals { Step(number: number).queue(on: central) }
+    }
+    for pump in pumps { #expect(pump.run().handled == count) }
+    let ends = traces.map { trace in
+      var text = ""
+      return (trace.finish { text += $0 }, tracks: text.ranges(of: "thread_name").count)
+    }
+    #expect(ends[0].0.lost == 0)
+    #expect((ends[0].0.dispatches, ends[0].0.handlings) == (count, count))
+    #expect(ends[1].0.dispatches + ends[1].0.handlings == 500)
+    #expect(ends[1].0.lost == 2 * count - 500)
+    #expect(ends.map(\.tracks) == [1, 1])
+    for pump in pumps { pump.cancel() }
+  }
 }
