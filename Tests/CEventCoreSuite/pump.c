@@ -104,6 +104,57 @@ static void post_one(struct pumped *pumped)
 	(void)!suite_post(&pumped->receiver, EVC_LANE_STACK_HIGHEST, 1);
 }
 
+/* More than is sorted at once. */
+#define BACKLOG 2000u
+
+/* Takes one event, before which a part of a backlog was sorted: `control` has posted it meanwhile. */
+static void take_one(struct pumped *pumped)
+{
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
+	struct evc_envelope *envelope;
+	unsigned lane;
+	uint64_t value;
+
+	/* In a chain: single posts of the consumer itself need no sorting. */
+	for (unsigned i = 0; i < BACKLOG; i++) {
+		if (evc_envelope_create(pumped->receiver.subscription, EVC_LANE_QUEUE_LOWEST, 8, 8, &envelope) != EVC_OK)
+			return;
+		*(uint64_t *)evc_envelope_payload(envelope) = i;
+		evc_chain_append(&chain, envelope);
+	}
+	(void)!evc_mailbox_post(pumped->receiver.mailbox, &chain);
+	evc_mailbox_interrupt(pumped->receiver.mailbox);
+	(void)!suite_take(&pumped->receiver, &lane, &value);
+}
+
+static void interrupt_and_post(void *context)
+{
+	struct pumped *pumped = context;
+
+	if (++pumped->controls == 1)
+		evc_mailbox_interrupt(pumped->receiver.mailbox);
+	else
+		post_one(pumped);
+}
+
+static const char *taken_while_idle(void)
+{
+	struct pumped pumped = { .at_idle = take_one };
+	struct evc_mailbox_options options = {
+		.size = sizeof(options), .wake = wake, .control = interrupt_and_post, .idle = idle, .context = &pumped,
+	};
+	struct evc_mailbox_statistics statistics;
+
+	EXPECT_NONE(suite_receiver_open(&pumped.receiver, &options));
+	EXPECT_STATUS(evc_mailbox_pump(pumped.receiver.mailbox, 2 * BACKLOG), EVC_EMPTY);
+	evc_mailbox_read_statistics(pumped.receiver.mailbox, &statistics);
+	EXPECT_EQUAL(pumped.controls, 2, "control was called");
+	EXPECT_EQUAL(statistics.waiting, 0, "waiting when the mailbox is armed");
+	EXPECT_EQUAL(pumped.receiver.delivered, BACKLOG, "delivered");
+	evc_mailbox_release(pumped.receiver.mailbox);
+	return NULL;
+}
+
 static void close_it(struct pumped *pumped)
 {
 	evc_mailbox_close(pumped->receiver.mailbox);
@@ -280,6 +331,7 @@ static const struct evc_suite_test tests[] = {
 	{ "an armed mailbox wakes its pump once, and again only after it was armed again", once_per_arming },
 	{ "a pump stops at its limit and is not armed there", limits },
 	{ "what comes before the arming is the running pump's", news_while_idle },
+	{ "D5 what idle leaves half sorted, after a take by hand, is the running pump's", taken_while_idle },
 	{ "an interrupt wakes the pump, which calls control", interrupts },
 	{ "D10 a close wakes the pump, which drops or handles what waits, and ends", closes },
 	{ "D10 a mailbox that was never pumped frees what it holds", never_pumped },

@@ -190,8 +190,8 @@ static enum evc_status pump(struct evc_mailbox *mailbox, struct evc_stretch *str
 		evc_mailbox_leave(before);
 		if (status != EVC_EMPTY)
 			return status;
-		/* `idle` may have posted. The stretch goes on, so that single events put off no look. */
-		if (mailbox->occupied == 0) {
+		/* `idle` may have posted, and taken. The stretch goes on, so that single events put off no look. */
+		if ((mailbox->occupied | mailbox->sorting) == 0) {
 			/* Another pump may run, and use it, as soon as the mailbox is armed. */
 			evc_return_cache_flush(mailbox->by_hand);
 			if (arm(mailbox))
