@@ -171,9 +171,63 @@ static const char *insists(void)
 	return NULL;
 }
 
+/* So many events that the consumer relies on the alarm, and then an urgent one with an interrupt, whose `control` takes. */
+#define RUN 30u
+#define QUEUED 60u
+
+struct taking {
+	struct suite_receiver receiver;
+	unsigned handled, taken;
+	/* Of what `control` took, and of the event that is handled next. */
+	unsigned lanes[3];
+};
+
+static void take_all(void *context)
+{
+	struct taking *taking = context;
+	uint64_t value;
+
+	while (taking->taken < 2 && suite_take(&taking->receiver, &taking->lanes[taking->taken], &value) == EVC_OK)
+		taking->taken++;
+}
+
+static bool handle_and_interrupt(void *context, void *payload, const struct evc_envelope *envelope, bool owned)
+{
+	struct taking *taking = context;
+
+	(void)payload, (void)owned;
+	if (++taking->handled == RUN) {
+		(void)!suite_post(&taking->receiver, EVC_LANE_STACK_HIGHEST, 0);
+		evc_mailbox_interrupt(taking->receiver.mailbox);
+	}
+	if (taking->handled == RUN + 1)
+		taking->lanes[2] = evc_envelope_lane(envelope);
+	return true;
+}
+
+static const char *takes(void)
+{
+	struct taking taking = { .handled = 0 };
+	const struct evc_mailbox_options options = { .size = sizeof(options), .control = take_all, .context = &taking };
+
+	EXPECT_NONE(suite_receiver_open(&taking.receiver, &options));
+	EXPECT_NONE(suite_receiver_add(&taking.receiver, handle_and_interrupt, &taking, &taking.receiver.subscription));
+	for (unsigned i = 0; i < QUEUED; i++)
+		EXPECT_OK(suite_post(&taking.receiver, EVC_LANE_QUEUE_LOWEST, i));
+	EXPECT_STATUS(evc_mailbox_pump(taking.receiver.mailbox, EVC_FOREVER), EVC_EMPTY);
+	EXPECT_EQUAL(taking.taken, 2, "taken in control");
+	EXPECT_EQUAL(taking.lanes[0], EVC_LANE_STACK_HIGHEST, "the lane of the first");
+	EXPECT_EQUAL(taking.lanes[1], EVC_LANE_QUEUE_LOWEST, "the lane of the second");
+	EXPECT_EQUAL(taking.lanes[2], EVC_LANE_QUEUE_LOWEST, "the lane of the next event that is handled");
+	EXPECT_EQUAL(taking.handled, QUEUED - 1, "handled");
+	evc_mailbox_release(taking.receiver.mailbox);
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
 	{ "interrupts without end hold up no event", insists },
 	{ "an interrupt has control called before the next envelope", between_two },
+	{ "D1 a take in control takes the urgent event that came before the interrupt", takes },
 	{ "an interrupt wakes an idle consumer, which goes on afterwards", wakes_the_idle },
 };
 SUITE_GROUP(suite_interrupt, tests);

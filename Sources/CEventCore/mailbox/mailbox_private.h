@@ -46,7 +46,7 @@
  *   not move beyond the lane. Otherwise P2 saw the lane in `attention`. Then P3 raised the alarm before the
  *   post returned, or found it up. C3 read it down, so that a C4 had cleared it since. P3's load read an older value
  *   than that C4, and so precedes it in the single order (of C23: P0668), as P1 precedes P3's load. The C5 that follows
- *   C4 saw p.
+ *   C4 saw p. Between the two no code of the user's runs, which might take: `control` is called before C4.
  * - p is newer on the same stack: the last drain or C6 sees p's P1 by coherence. If that was a drain since the take
  *   began, what the consumer has learned by it is older than p: whoever knew of p, and posted to the same stack, did
  *   so after p. So a consumer takes also from a stack to which others post without a pause (a worker of a shared
@@ -319,7 +319,7 @@ enum evc_status evc_mailbox_run_claimed(struct evc_mailbox *mailbox);
 
 /* mailbox_take.c: the slow path of evc_mailbox_next. */
 struct evc_envelope *evc_mailbox_next_by_look(struct evc_mailbox *mailbox);
-/* mailbox_take.c: clears ALARM and CONTROL and makes the `control` call; returns the signal's bits. */
+/* mailbox_take.c: clears CONTROL and makes the `control` call, then clears ALARM (C4); returns the signal's bits. */
 uint32_t evc_mailbox_attend(struct evc_mailbox *mailbox);
 /* mailbox_take.c: as evc_mailbox_next, for the case that the take found a token. */
 struct evc_envelope *evc_mailbox_next_by_token(struct evc_mailbox *mailbox,

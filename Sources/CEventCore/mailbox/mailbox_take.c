@@ -184,21 +184,19 @@ static void look_before_relied(struct evc_mailbox *mailbox)
 
 uint32_t evc_mailbox_attend(struct evc_mailbox *mailbox)
 {
-	/* C4; pairs with every raise: what the raising thread did before. */
-	uint32_t signal = atomic_fetch_and_explicit(&mailbox->signal,
-						    ~(EVC_SIGNAL_ALARM | EVC_SIGNAL_CONTROL),
-						    memory_order_seq_cst);
-
-	if (signal & EVC_SIGNAL_CONTROL && mailbox->options.control != NULL) {
-		mailbox->options.control(mailbox->options.context);
+	/* Relaxed: an interrupt that is missed here is up at the next C3. */
+	if (atomic_load_explicit(&mailbox->signal, memory_order_relaxed) & EVC_SIGNAL_CONTROL) {
 		/*
-		 * It may have posted and closed, which the next take must see (C4 again). An interrupt that
-		 * came meanwhile stays up until after the next envelope: many of them do not hold up events.
+		 * Acquire, pairs with evc_mailbox_interrupt. Before the call: an interrupt that comes meanwhile stays up
+		 * until after the next envelope, so that many of them do not hold up events.
 		 */
-		signal |= atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_ALARM,
-						    memory_order_seq_cst);
+		atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_CONTROL, memory_order_acquire);
+		/* The alarm stays up: a take in there has to see it. */
+		if (mailbox->options.control != NULL)
+			mailbox->options.control(mailbox->options.context);
 	}
-	return signal;
+	/* C4; pairs with every raise: what the raising thread did before. `control` may have posted and closed, too. */
+	return atomic_fetch_and_explicit(&mailbox->signal, ~EVC_SIGNAL_ALARM, memory_order_seq_cst);
 }
 
 /* Handles a signal that is up. False if the mailbox closes, or the time of its pump is over. */

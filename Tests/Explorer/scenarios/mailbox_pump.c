@@ -6,10 +6,13 @@
 #include "mailbox.h"
 
 static _Atomic uint32_t controls;
+/* What the interrupt is about. */
+static uint32_t asked;
 
 static void control(void *unused)
 {
 	(void)unused;
+	CHECK(asked == 1);
 	atomic_fetch_add_explicit(&controls, 1, memory_order_relaxed);
 	evc_mailbox_close_when_empty(mailbox);
 }
@@ -24,6 +27,7 @@ SCENARIO(mailbox_interrupt)
 	explorer_forbid_idling(true);
 	consumer = explorer_start(run_mailbox, NULL);
 	producer = explorer_start(produce, &producers[0]);
+	asked = 1;
 	evc_mailbox_interrupt(mailbox);
 	explorer_join(consumer);
 	explorer_join(producer);
