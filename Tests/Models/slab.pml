@@ -262,8 +262,8 @@ proctype owner() {
 	do
 	:: fresh > SEGMENTS -> break
 	:: else ->
-		out[fresh] = ALL_FREE;
-		give(fresh, ALL_FREE);
+		atomic { free[fresh] = ALL_FREE; is_released[fresh] = true; holder[fresh] = _pid }
+		push(fresh, fresh);
 		fresh++
 	od;
 	atomic { has_ended = true; running-- }

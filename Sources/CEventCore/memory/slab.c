@@ -52,7 +52,7 @@ void evc_segment_give(struct evc_segment *segment, uint64_t slots)
 		evc_pool_note_return();
 }
 
-/* The next segment of the slab whose segments are used for the first time. NULL = out of memory. */
+/* The next segment of the slab whose segments are used for the first time, as a cold one. NULL = out of memory. */
 static struct evc_segment *take_fresh(struct evc_pool *pool)
 {
 	struct evc_slab *slab = pool->fresh;
@@ -65,13 +65,13 @@ static struct evc_segment *take_fresh(struct evc_pool *pool)
 			.pool = pool, .segment_shift = pool->segment_shift, .slot_shift = pool->slot_shift
 		};
 		for (unsigned i = 1; i <= evc_slab_capacity(slab); i++)
-			*evc_slab_segment(slab, i) = (struct evc_segment){ .free = 0 };
+			*evc_slab_segment(slab, i) =
+				(struct evc_segment){ .free = evc_pool_all_free(pool), .is_released = true };
 		pool->fresh = slab;
 		pool->fresh_used = 0;
 		evc_pool_grow(pool, EVC_SLAB_HEADER);
 	}
-	evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
-	/* From here on the trim may unmap the slab: all of its segments are in use. */
+	/* From here on the trim may unmap the slab: it is as if all of its segments were in use. */
 	if (++pool->fresh_used == evc_slab_capacity(slab))
 		pool->fresh = NULL;
 	return evc_slab_segment(slab, pool->fresh_used);
@@ -189,17 +189,12 @@ void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 
 	if (segment == NULL) {
 		segment = take(&pool->cold);
-		if (segment != NULL) {
-			segment->is_released = false;
-			evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
-		}
-	}
-	if (segment == NULL) {
-		segment = take_fresh(pool);
+		if (segment == NULL)
+			segment = take_fresh(pool);
 		if (segment == NULL)
 			return NULL;
-		/* Relaxed: nobody else knows it. */
-		atomic_store_explicit(&segment->free, evc_pool_all_free(pool), memory_order_relaxed);
+		segment->is_released = false;
+		evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
 	}
 	move_to(pool, cursor, segment);
 	return evc_pool_take(pool, cursor);
@@ -249,8 +244,11 @@ void evc_cursor_end(struct evc_cursor *cursor)
 
 void evc_pool_end(struct evc_pool *pool)
 {
-	/* Segments that were never used are free. */
-	while (pool->fresh != NULL)
-		evc_segment_give(take_fresh(pool), evc_pool_all_free(pool));
+	/* No page of those that were never used is there yet. */
+	while (pool->fresh != NULL) {
+		struct evc_segment *segment = take_fresh(pool);
+
+		evc_segment_list_add(&pool->cold, segment, segment);
+	}
 }
 #endif

@@ -19,8 +19,8 @@
  *   list->added       exchange NULL     G2 push, CAS (warm)     exchange NULL, then push
  *   list->rest        exchange, store   -                       exchange NULL
  *   cursor, bump      read, write       -                       of a thread that has ended
- * A segment has one listing. It belongs to whoever has taken the segment off a list, from there to G3, and to nobody
- * while `free` is 0. A G1 that finds `free` 0 makes a listing by G2. So a segment with a bit set is on one list or
+ * A segment has one listing. It belongs to the owner until the segment is used or listed for the first time, to whoever
+ * has taken the segment off a list, from there to G3, and to nobody while `free` is 0. A G1 that finds `free` 0 makes a listing by G2. So a segment with a bit set is on one list or
  * with one holder, and never on a list twice. G1 releases what was done with the slot, G3 acquires it. Only the
  * owner stores into `rest`, and only after it has emptied it, so that a plain store loses nothing. Both parts of a list
  * are taken whole, so that there is no ABA. Tests/Models/slab.pml models G1 to G3 beside a trim.
@@ -59,7 +59,7 @@ struct evc_segment {
 	_Atomic uint64_t free;
 	/* The rest belongs to the holder of the listing. */
 	struct evc_segment *next;
-	/* Its pages were given back to the system, which supplies new ones when they are written to. */
+	/* It has no pages: they were given back to the system, or never used, and come when they are written to. */
 	bool is_released;
 };
 
@@ -114,7 +114,7 @@ struct evc_pool {
 
 	/* On a line of its own: other threads write here while the owner works above. */
 	_Alignas(EVC_CACHE_LINE) struct evc_segment_list warm;
-	/* Those that the trim has released. A list of their own, since a thread that must not wait passes them over. */
+	/* Those without pages. A list of their own, since a thread that must not wait passes them over. */
 	struct evc_segment_list cold;
 };
 
