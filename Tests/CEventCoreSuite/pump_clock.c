@@ -248,6 +248,32 @@ static const char *take_in_handler(bool closes)
 	return NULL;
 }
 
+/* More than is sorted between two looks: the second one after the beginning ends the pump. */
+#define BACKLOG 3000u
+
+static const char *sorts(void)
+{
+	struct going going = { .time = 0 };
+	const struct evc_clock clock = { &going, read_going };
+	struct evc_mailbox_options options = { .size = sizeof(options), .clock = &clock, .context = &going };
+	struct suite_receiver receiver;
+	uint64_t handled = 77;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, &options));
+	for (uint64_t i = 0; i < BACKLOG; i++)
+		EXPECT_OK(suite_post(&receiver, EVC_LANE_QUEUE_NORMAL, i));
+	EXPECT_STATUS(evc_mailbox_pump_until(receiver.mailbox, BACKLOG, 3, &handled), EVC_TIMED_OUT);
+	EXPECT_EQUAL(handled, 0, "handled");
+	EXPECT_EQUAL(going.time, 3, "looks at the clock");
+	/* The rest is sorted at once, and two events begin at 4 and 5. */
+	EXPECT_STATUS(evc_mailbox_pump_until(receiver.mailbox, BACKLOG, 6, &handled), EVC_TIMED_OUT);
+	EXPECT_EQUAL(handled, 2, "handled of what is sorted");
+	EXPECT_STATUS(evc_mailbox_pump(receiver.mailbox, BACKLOG), EVC_EMPTY);
+	EXPECT_EQUAL(receiver.delivered, BACKLOG, "delivered");
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
 static const char *going_clocks(void)
 {
 	EXPECT_NONE(take_in_handler(false));
@@ -257,6 +283,7 @@ static const char *going_clocks(void)
 
 static const struct evc_suite_test tests[] = {
 	{ "on a clock of the caller's the deadline cuts short no idle, and no take in a handler", going_clocks },
+	{ "on a clock of the caller's none begins when it has come to the deadline while a backlog was sorted", sorts },
 	{ "on a clock of the caller's none begins when control or idle has moved it to the deadline", moved_clocks },
 	{ "on a clock of the caller's none begins when the deadline has come, one by one and in a batch", manual_clocks },
 };

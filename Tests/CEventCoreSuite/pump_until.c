@@ -300,6 +300,33 @@ static const char *steady(void)
 	return close_timed(&timed);
 }
 
+/* To sort this takes longer than SHORT_NS: the time comes before the first event does, and with it the end of the pump. */
+#define BACKLOG SUITE_SCALE(200000u)
+#define SHORT_NS 20000u
+
+static const char *sorting(void)
+{
+	struct timed timed;
+	uint64_t handled = 77, calls = 0;
+
+	EXPECT_NONE(open_timed(&timed));
+	for (uint64_t i = EVENTS; i < BACKLOG; i++)
+		EXPECT_OK(suite_post(&timed.receiver, EVC_LANE_QUEUE_NORMAL, i));
+	timed.deadline = evc_clock_now() + SHORT_NS;
+	EXPECT_STATUS(evc_mailbox_pump_until(timed.receiver.mailbox, BACKLOG, timed.deadline, &handled), EVC_TIMED_OUT);
+	EXPECT_EQUAL(handled, 0, "handled while the backlog is sorted");
+	EXPECT_EQUAL(timed.begun, 0, "begun");
+	/* Each of the next ones goes on, however short its time is. */
+	while (timed.begun == 0 && calls++ < BACKLOG)
+		(void)!evc_mailbox_pump_until(timed.receiver.mailbox, 1, evc_clock_now() + SHORT_NS, NULL);
+	EXPECT_EQUAL(timed.begun, 1, "begun when the backlog is sorted");
+	EXPECT_STATUS(evc_mailbox_pump(timed.receiver.mailbox, BACKLOG), EVC_EMPTY);
+	EXPECT_EQUAL(timed.begun, BACKLOG, "delivered in all");
+	EXPECT(timed.in_order, "the order changed");
+	evc_mailbox_release(timed.receiver.mailbox);
+	return NULL;
+}
+
 static const char *closed(void)
 {
 	struct timed timed;
@@ -346,6 +373,7 @@ static const struct evc_suite_test tests[] = {
 	{ "D1 of slow handlers between short ones one begins after the deadline at most, each time", in_turn },
 	{ "a long stretch is over before the deadline if each handler takes 8 us", near_the_deadline },
 	{ "D1 the same within a batch, whose walk goes on over the looks at the clock", in_batches },
+	{ "no event begins after the deadline because a backlog had to be sorted first", sorting },
 	{ "handlers that take long all begin before the deadline", steady },
 	{ "D10 a pump of a closed mailbox handles nothing", closed },
 	{ "a pump with a deadline refuses no mailbox, no limit, and a clock without a function", arguments },

@@ -195,7 +195,7 @@ struct evc_mailbox {
 	struct evc_return_cache *returns, *by_hand;
 	/* The option, for looks between stretches; without `now`: the core's. Constant. */
 	struct evc_clock clock;
-	/* Of a pump with a deadline on that clock; NULL outside of one, and in a take by hand. */
+	/* The pump's; NULL outside of one, and in a take by hand, which has no deadline. */
 	struct evc_stretch *timed;
 };
 

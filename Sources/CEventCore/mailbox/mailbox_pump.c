@@ -77,7 +77,7 @@ static inline uint64_t deliver(struct evc_mailbox *mailbox, struct evc_envelope 
 
 /*
  * The loop of a consumer that delivers: EVC_OK after the last stretch, EVC_CLOSED when the mailbox has ended, EVC_EMPTY
- * after `idle` when nothing is left, and EVC_TIMED_OUT if `control` has moved a caller's clock to the deadline.
+ * after `idle` when nothing is left, and EVC_TIMED_OUT if the deadline has come meanwhile (evc_stretch.is_late).
  */
 static inline enum evc_status deliver_all(struct evc_mailbox *mailbox, struct evc_stretch *stretch)
 {
@@ -181,12 +181,10 @@ static enum evc_status pump(struct evc_mailbox *mailbox, struct evc_stretch *str
 		enum evc_status status;
 
 		mailbox->returns = returns;
-		if (evc_unlikely(stretch->clock != NULL))
-			mailbox->timed = stretch;
+		mailbox->timed = stretch;
 		status = deliver_all(mailbox, stretch);
 		mailbox->returns = NULL;
-		if (evc_unlikely(stretch->clock != NULL))
-			mailbox->timed = NULL;
+		mailbox->timed = NULL;
 		evc_mailbox_leave(before);
 		if (status != EVC_EMPTY)
 			return status;
@@ -227,7 +225,7 @@ static bool begin(const struct evc_mailbox *mailbox, struct evc_stretch *stretch
 {
 	const struct evc_clock *clock = mailbox->clock.now != NULL ? &mailbox->clock : NULL;
 
-	*stretch = (struct evc_stretch){ .left = limit };
+	*stretch = (struct evc_stretch){ .left = limit, .deadline = deadline };
 	if (deadline == EVC_FOREVER)
 		return true;
 	*stretch = (struct evc_stretch){ .left = 1, .behind = limit - 1, .deadline = deadline, .length = 1, .clock = clock };

@@ -209,7 +209,7 @@ static __attribute__((noinline)) bool attend(struct evc_mailbox *mailbox)
 	if (signal & EVC_SIGNAL_ALARM)
 		look_before_relied(mailbox);
 	/* `control` may have moved the clock. */
-	if (evc_likely(mailbox->timed == NULL))
+	if (mailbox->timed == NULL)
 		return true;
 	mailbox->timed->is_late = evc_stretch_is_late(mailbox->timed);
 	return !mailbox->timed->is_late;
@@ -239,6 +239,14 @@ static __attribute__((noinline)) struct evc_envelope *next_displaceable(struct e
 	}
 }
 
+/* True if the time of the pump is over before the rest of a backlog is sorted: the next one goes on with it. */
+static __attribute__((noinline)) bool is_late(struct evc_mailbox *mailbox)
+{
+	if (mailbox->timed != NULL)
+		mailbox->timed->is_late = evc_stretch_has_passed(mailbox->timed);
+	return mailbox->timed != NULL && mailbox->timed->is_late;
+}
+
 /* The next envelope or token, or NULL. */
 static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 {
@@ -265,6 +273,8 @@ static struct evc_envelope *next_by_look(struct evc_mailbox *mailbox)
 			/* Its envelopes come into view: repeat C3 and C6. */
 			if (sort(mailbox, next.lane))
 				drained = next.lane;
+			if (evc_unlikely(mailbox->sorting >> next.lane & 1u) && is_late(mailbox))
+				return NULL;
 		} else if (is_long_run(mailbox, next.lane)) {
 			rely(mailbox, next.lane);
 		} else {

@@ -7,6 +7,13 @@
 
 #include "platform/clock.h"
 
+bool evc_stretch_has_passed(const struct evc_stretch *stretch)
+{
+	if (stretch->clock != NULL)
+		return evc_stretch_is_late(stretch);
+	return stretch->deadline != EVC_FOREVER && evc_clock_now() >= stretch->deadline;
+}
+
 static bool next_by_callers_clock(struct evc_stretch *stretch)
 {
 	if (evc_stretch_is_late(stretch))

@@ -12,7 +12,7 @@
  * - its end at the first event of a subscription in this pump, and at the first one after a stretch that took longer than
  *   8 us: what is known of the pace is about others. So an event of a slow kind has no other behind it in its stretch.
  * Figures: Documentation/Choices.md. A clock of the caller's, which may be moved by handlers, is looked at before each
- * event, and again behind `control` and `idle`, which may move it too.
+ * event, and again behind `control` and `idle`, which may move it too. While a backlog is sorted, either clock is.
  */
 #ifndef EVC_STRETCH_H
 #define EVC_STRETCH_H
@@ -31,8 +31,9 @@
 struct evc_stretch {
 	/* Until the next look at the clock. */
 	uint64_t left;
-	/* After that. The rest of the structure is not used if this is 0 from the beginning. */
+	/* After that. The rest of the structure is not used by evc_stretch_next if this is 0 from the beginning. */
 	uint64_t behind;
+	/* EVC_FOREVER: none. */
 	uint64_t deadline;
 	/* How many events the stretch has, and when it began. */
 	uint64_t length;
@@ -41,7 +42,7 @@ struct evc_stretch {
 	uint64_t known;
 	/* The caller's clock, whose stretches have one event; NULL: the core's. */
 	const struct evc_clock *clock;
-	/* Whether `control` has moved that clock to the deadline. */
+	/* Whether the deadline has come in `control`, on a caller's clock, or while a backlog was sorted. */
 	bool is_late;
 };
 
@@ -64,6 +65,9 @@ static inline bool evc_stretch_is_late(const struct evc_stretch *stretch)
 {
 	return stretch->clock != NULL && stretch->clock->now(stretch->clock->context) >= stretch->deadline;
 }
+
+/* The same of either clock, if there is a deadline. */
+bool evc_stretch_has_passed(const struct evc_stretch *stretch);
 
 /* Begins the next stretch, after `left` has come to 0. False: the limit or the deadline has come. */
 bool evc_stretch_next(struct evc_stretch *stretch);

@@ -109,6 +109,9 @@ public final class EventPump {
   /// were handled before may begin too late, but at most 31, or 127 if the deadline was more than a quarter of a
   /// millisecond away. A handler is never interrupted.
   ///
+  /// The lock-free core sorts a backlog before its first event begins: 4 to 12 ns an event, with a look at the clock after
+  /// each 1,024. So a run may reach its deadline with nothing handled; the next one goes on where it stopped.
+  ///
   /// With `EventCentral(timers: .pumps)` the clock is also read without a deadline, for the timers, after at most 32
   /// events.
   ///
