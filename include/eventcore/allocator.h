@@ -23,7 +23,8 @@ struct evc_allocator {
 };
 
 /**
- * Returns the allocator that the core starts with: mmap for slabs, the C library for everything else.
+ * Returns the allocator that the core starts with: mmap for what is aligned to 4,096 bytes or more (slabs, what a thread
+ * keeps, the larger blocks of a scheduler, and payloads that ask for it), the C library for everything else.
  *
  * Threads: any. Progress: wait-free. Ownership: static.
  */

@@ -87,7 +87,10 @@ struct evc_mailbox_options {
 	uint64_t spin_ns;
 	/** The parker's system calls; NULL: the best that the system offers. Must outlive the mailbox. */
 	const struct evc_parker_ops *parker;
-	/** Called after an interrupt, between two envelopes, by run and pump; may be NULL. */
+	/**
+	 * Called after an interrupt, between two envelopes, by run, pump and take; so also inside a handler that takes by
+	 * hand. May be NULL.
+	 */
 	void (*control)(void *context);
 	/**
 	 * Called by `evc_mailbox_run` and `evc_mailbox_pump` when nothing is left, before they wait or
@@ -136,8 +139,8 @@ struct evc_mailbox_statistics {
 	/** Accepted latest-only or conflated events that a newer one replaced before they were handled. */
 	uint64_t superseded;
 	/**
-	 * Events that were accepted: those above, `overflowed` and `waiting` add up to it. Exact while nothing is
-	 * posted or taken.
+	 * Events that were accepted, and those that a conflated subscription refused: what is above, `overflowed` and
+	 * `waiting` add up to it. Exact while nothing is posted or taken.
 	 */
 	uint64_t accepted;
 	/** Events that wait: how far the consumer lags behind. */
@@ -255,7 +258,8 @@ EVC_API uint64_t evc_latest_subscription_superseded(struct evc_subscription *sub
 /**
  * Posts a chain. Its envelopes become visible to the consumer in the order of the chain; within a lane no
  * other post comes between them. If the chain has several lanes, they become visible lane by lane, the most
- * urgent first.
+ * urgent first. In a bounded mailbox this holds for each part of the chain that finds its places at once: other posts may
+ * come between two parts. With EVC_OVERFLOW_DROP_OLDEST each envelope is a part, also if the mailbox is never full.
  *
  * Threads: any. Progress: lock-free: it is repeated if another post on the same lane, or the consumer's drain of that
  * lane, has come first. If the consumer sleeps, one system call or one call of `wake`. With EVC_OVERFLOW_BLOCK: blocking
@@ -272,7 +276,7 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_post(struct evc_mailbox *mailbo
 						      const struct evc_chain *chain);
 
 /**
- * Takes the envelope that is next by D1 to D3, without waiting.
+ * Takes the envelope that is next by D1 to D3, without waiting. After an interrupt it calls `control` first.
  *
  * @param out receives the envelope
  *

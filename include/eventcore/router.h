@@ -166,7 +166,8 @@ struct evc_dispatch {
  * @param lane one of the ten lanes
  * @param size payload size in bytes
  * @param alignment payload alignment in bytes, a power of two up to EVC_ALIGNMENT_MAX; 0 counts as 1
- * @param events how many events, 1 to EVC_DISPATCH_MAX; they stay together and in order
+ * @param events how many events, 1 to EVC_DISPATCH_MAX; they stay in order, and together as a chain does
+ *        (`evc_mailbox_post`)
  * @param out receives the dispatch; without a receiver its `receivers` is 0
  *
  * Threads: any; both steps on one thread. Progress: lock-free once warm: no lock, no allocation. Ownership:

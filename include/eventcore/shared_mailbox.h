@@ -145,7 +145,7 @@ evc_shared_mailbox_add_conflated_subscription(struct evc_shared_mailbox *mailbox
 /**
  * Posts a chain, whose last envelope links to none. The envelopes of one lane become visible together, in the
  * order of the chain, with no other post between them. If the chain has several lanes, they become visible
- * lane by lane, the most urgent first.
+ * lane by lane, the most urgent first. In a bounded one this holds for each part, as `evc_mailbox_post` says.
  *
  * Threads: any. Progress: lock-free once warm; one system call if a worker sleeps and none is about to look. With
  * EVC_OVERFLOW_BLOCK: blocking while the mailbox is full. Ownership: with EVC_OK the mailbox owns the chain; otherwise

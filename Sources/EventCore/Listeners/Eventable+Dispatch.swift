@@ -52,7 +52,8 @@ extension Sequence where Element: Eventable {
   /// batches.
   ///
   /// **Order**: as if each event had been queued in turn, without other events within a batch. A balanced
-  /// pool distributes a batch event by event, and other events may come in between.
+  /// pool distributes a batch event by event, and other events may come in between; so they may in a mailbox that is full
+  /// meanwhile, and in one with ``EventOverflowPolicy/dropOldest``.
   ///
   /// **Complexity**: O(events × receivers), at about half the cost of single dispatches.
   @inlinable
