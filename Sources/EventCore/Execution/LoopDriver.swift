@@ -27,6 +27,8 @@ final class LoopDriver: PumpDriver, TimerLoop {
   private let descriptor = LazyReference<WakeDescriptor>()
   private let isSignalled = Atomic<Bool>(false)
   private let wakeUp: (@Sendable () -> Void)?
+  /// Whether the pump's owner ends it: what the end itself makes due needs no run, and the closure may need the owner.
+  private let isEnding = Atomic<Bool>(false)
   private let dryWork = Guarded<[@Sendable () -> Bool]>([])
   /// Whether there is any. Written under the lock or after it.
   private let hasDryWork = Atomic<Bool>(false)
@@ -53,9 +55,15 @@ final class LoopDriver: PumpDriver, TimerLoop {
 
   private var now: UInt64 { clock?.now ?? monotonicNanoseconds() }
 
-  func schedule(_ pump: ConsumerPump) {
+  func schedule(_ pump: ConsumerPump) { wake() }
+
+  /// The pump's owner ends it. Before the consumer is closed; the loop only.
+  func willEnd() { isEnding.store(true, ordering: .relaxed) }
+
+  private func wake() {
     signal()
-    wakeUp?()
+    // Relaxed: for what the end does on its own thread.
+    if !isEnding.load(ordering: .relaxed) { wakeUp?() }
   }
 
   private func signal() {
@@ -139,8 +147,7 @@ final class LoopDriver: PumpDriver, TimerLoop {
 
   func noteTimer(at deadline: UInt64) {
     guard deadline < known.load(ordering: .sequentiallyConsistent) else { return }
-    signal()
-    wakeUp?()
+    wake()
   }
 
   var lends: Bool { false }

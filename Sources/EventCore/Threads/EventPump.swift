@@ -62,8 +62,8 @@ public final class EventPump {
   ///     nothing, on the thread that dispatches, and by each run that leaves something or has reached its limit, or
   ///     whose deadline came on a central with a clock of its own or with ``EventCentral/Timers/pumps``. For a loop with
   ///     a wake-up of its own, such as that of a window system: it neither waits nor runs the pump. A removal by another
-  ///     thread, whose closure is to be released, calls it as well. Loops that poll descriptors have
-  ///     ``fileDescriptor``.
+  ///     thread, whose closure is to be released, calls it as well. The end of the pump does not, but another thread's
+  ///     dispatch that is on its way then may. Loops that poll descriptors have ``fileDescriptor``.
   ///
   /// **Threads**: any. The pump belongs to the caller.
   public init(
@@ -87,7 +87,7 @@ public final class EventPump {
   }
 
   deinit {
-    place.end()
+    cancel()
   }
 
   // MARK: Running
@@ -186,6 +186,7 @@ public final class EventPump {
   ///
   /// **Threads**: those of the loop, also inside a callback of the pump.
   public func cancel() {
+    driver.willEnd()
     place.end()
   }
 

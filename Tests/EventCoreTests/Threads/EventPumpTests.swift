@@ -229,6 +229,30 @@ struct EventPumpTests {
     #expect(Heavy(number: 0, token: lifetime.token()).queue(on: central) == 0)
   }
 
+  /// Its closure and its pump stay on one thread.
+  final class Window: @unchecked Sendable {
+    var needsFrame = false
+    private(set) var pump: EventPump!
+
+    init(on central: EventCentral) {
+      pump = EventPump(on: central, wakeUp: { [unowned self] in needsFrame = true })
+      pump.addEventCallback { (_: Ping) in }
+    }
+  }
+
+  @Test("D9, D10: the end of a pump does not call its wake-up closure, which may need what ends", arguments: cores)
+  func noWakeUpAtItsEnd(core: EventCentral.Core) {
+    let (central, log) = (EventCentral(core: core), Log<Void>())
+    for isCancelled in [true, false] {
+      let pump = EventPump(on: central, wakeUp: { log.append(()) })
+      pump.addEventCallback { (_: Ping) in }
+      pump.run()
+      if isCancelled { pump.cancel() }
+    }
+    #expect(log.entries.isEmpty)
+    Window(on: central).pump.run()
+  }
+
   @Test("D6: a removal elsewhere frees no closure before the loop's next run", arguments: cores)
   func removedElsewhere(core: EventCentral.Core) async {
     await offThePool {
