@@ -187,7 +187,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
     return isDrained && isOver && !contexts.hasLost
   }
 
-  /// Frees the listeners whose requester is gone. That also happens by itself, but a little at a time.
+  /// Frees the listeners whose requester or actor is gone. That also happens by itself, but a little at a time.
   ///
   /// - Returns: How many there were.
   ///

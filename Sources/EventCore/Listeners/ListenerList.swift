@@ -3,10 +3,10 @@
 
 import Synchronization
 
-/// The listeners of one `EventListener`, in order to find those whose requester is gone.
+/// The listeners of one `EventListener`, in order to find those whose requester, or actor, is gone.
 ///
-/// Swift does not announce the end of a requester. The next event of its type ends a listener whose
-/// requester is gone; the sweep is for types without events. A sweep checks a few listeners, in turn, and
+/// Swift does not announce the end of an object. The next event of its type ends a listener whose
+/// requester or actor is gone; the sweep is for types without events. A sweep checks a few listeners, in turn, and
 /// needs no timer: each registration checks more listeners than it adds, and the listener thread sweeps
 /// while it is idle, and after some thousand events if it never is (`Upkeep`). The listener thread skips a
 /// sweep if the list is locked.
@@ -75,13 +75,13 @@ final class ListenerList: @unchecked Sendable {
   }
 
   private func endSpent(of chosen: [ListenerRegistration]) -> Int {
-    // Outside of the lock, since a check may release the last reference to a requester. One check for all
-    // listeners that an object has registered in succession: each takes a mutex that the consumers take
-    // for every run of events.
+    // Outside of the lock, since a check may release the last reference to a requester or an actor. One check of the
+    // requester for all listeners that an object has registered in succession: each takes a mutex that the consumers
+    // take for every run of events.
     var requester: SharedReference?
     var isGone = false
     let spent = chosen.filter { registration in
-      if registration.isEnded { return true }
+      if registration.isEnded || !registration.context.consumer.canRun { return true }
       guard let next = registration.requester else { return false }
       if next !== requester { (requester, isGone) = (next, next.isGone) }
       return isGone

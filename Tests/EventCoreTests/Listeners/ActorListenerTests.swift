@@ -87,6 +87,19 @@ struct ActorListenerTests {
     #expect(await yieldUntil { Ping().queue(on: central) == 0 })
   }
 
+  @Test("D9: a sweep frees the listeners of an actor that is gone, though no event comes", arguments: cores)
+  func sweptAfterTheActor(core: EventCentral.Core) async {
+    let central = EventCentral(core: core)
+    var shop: Shop? = Shop()
+    weak let gone = shop
+    _ = await shop!.open(on: central)
+    #expect(central.listener.sweep() == 0)
+    shop = nil
+    #expect(await yieldUntil { gone == nil })
+    #expect(central.listener.sweep() == 2)
+    #expect(central.listener.listenerCount == 0)
+  }
+
   enum Caller {
     @TaskLocal static var number = 0
   }
