@@ -29,6 +29,8 @@ final class Scheduler: Sendable {
   /// What the clock is to ring for.
   private struct Alarm {
     var deadline = UInt64.max
+    /// Raised by each alarm: one may ring while another replaces it.
+    var number: UInt64 = 0
     var cancel: (@Sendable () -> Void)?
   }
 
@@ -172,13 +174,13 @@ final class Scheduler: Sendable {
     }
     let replaced = alarm.withLock { alarm -> (@Sendable () -> Void)? in
       guard deadline < alarm.deadline else { return nil }
-      let replaced = alarm.cancel
+      let (replaced, number) = (alarm.cancel, alarm.number + 1)
       alarm = Alarm(
-        deadline: deadline,
+        deadline: deadline, number: number,
         cancel: clock.alarm(at: deadline) { [weak self] in
           guard let self else { return }
           // From here on another deadline needs another alarm.
-          self.alarm.withLock { $0 = Alarm() }
+          self.alarm.withLock { if $0.number == number { $0 = Alarm(number: number) } }
           self.runDue()
         })
       return replaced
