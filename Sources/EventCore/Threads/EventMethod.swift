@@ -94,7 +94,7 @@ public struct EventMethod<Owner: AnyObject, Event: Eventable> {
   public var projectedValue: (any EventListenerHandling)? { registration.handle }
 }
 
-/// The part of an `EventMethod` that the property shares with its copies, which reflection makes.
+/// The part of an `EventMethod` that the property shares with its copies (`eventMethods(of:)`).
 private final class EventMethodRegistration: Sendable {
   private let state = Guarded<(any EventListenerHandling)?>(nil)
 
@@ -169,13 +169,17 @@ extension EventMethod: AnyEventMethod {
 
 /// The `EventMethod` properties of an object, those of its base classes first.
 package func eventMethods(of object: AnyObject) -> [any AnyEventMethod] {
-  var found: [[any AnyEventMethod]] = []
-  var mirror: Mirror? = Mirror(reflecting: object)
-  while let level = mirror {
-    found.append(level.children.compactMap { $0.value as? any AnyEventMethod })
-    mirror = level.superclassMirror
+  // Not by a mirror, which reads all properties: others may be writing some, and an `unowned` object may have gone.
+  let base = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
+  func load<Method: AnyEventMethod>(_: Method.Type, _ offset: Int) -> any AnyEventMethod {
+    base.load(fromByteOffset: offset, as: Method.self)
   }
-  return found.reversed().flatMap { $0 }
+  return withExtendedLifetime(object) {
+    storedProperties(of: type(of: object)).compactMap { type, offset in
+      // A structure, and so neither `weak` nor `unowned`. Nobody writes it after the object's initialiser.
+      (type as? any AnyEventMethod.Type).map { load($0, offset) }
+    }
+  }
 }
 
 /// An object that listens to events by ``EventMethod`` properties.
@@ -221,7 +225,7 @@ extension EventListening {
   /// **Threads**: the main thread, an actor, or a handler; any, if all properties have `executeOn:` or are
   /// those of an actor (``ExecuteEventOn/requesterThread`` says why).
   ///
-  /// **Complexity**: O(properties), by reflection: some microseconds.
+  /// **Complexity**: O(properties), by reflection: some microseconds. Of the object it reads these properties alone.
   public func registerListeners(
     on listenable: any EventListenable, isolation: isolated (any Actor)? = #isolation
   ) {

@@ -37,8 +37,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
   /// before the mailbox is closed, and read acquiring.
   private let givenUp = Atomic<Bool>(false)
   private let drained = Atomic<Bool>(false)
-  /// The object's ``EventMethod`` properties. The initialiser alone writes it, before anybody else has the object:
-  /// reflection copies every stored property, which handlers may be writing later, or whose object may have gone.
+  /// The object's ``EventMethod`` properties. The initialiser alone writes it, before anybody else has the object.
   package private(set) final var methods: [any AnyEventMethod] = []
 
   /// Starts the thread on the shared central and calls ``registerEventListeners()``.

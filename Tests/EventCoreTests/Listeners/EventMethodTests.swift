@@ -332,6 +332,48 @@ struct EventMethodTests {
     var onPing = { (self, event: Ping, priority: EventPriority, dispatchTime: DispatchTime) in }
   }
 
+  class Ledger<Entry: Eventable>: EventListening, @unchecked Sendable {
+    private let lock = Guarded(())
+    // Guarded by the lock.
+    private var lines: [String] = []
+    // Of an object that has gone.
+    unowned var author: Lifetime
+    weak var reader: Lifetime?
+    lazy var title = "none"
+    let log: Log<Int>
+
+    init(_ author: Lifetime, _ log: Log<Int>) { (self.author, self.log) = (author, log) }
+
+    func write() {
+      lock.withLock { _ in lines = ["a line that is too long for the string itself", "and another one of these"] }
+    }
+
+    @EventMethod<Ledger, Entry>(executeOn: .listenerThread)
+    private var onEntry = { (self, event, priority, dispatchTime) in self.log.append(1) }
+  }
+
+  final class SignedLedger: Ledger<Ping>, @unchecked Sendable {
+    @EventMethod<SignedLedger, Ping>(executeOn: .listenerThread)
+    private var onPing = { (self, event, priority, dispatchTime) in self.log.append(2) }
+  }
+
+  @Test("a registration reads event methods alone, whatever happens to the other properties", arguments: cores)
+  func readsNothingElse(core: EventCentral.Core) async {
+    await offThePool {
+      for _ in 0..<200 {
+        let (central, log) = (EventCentral(core: core), Log<Int>())
+        let ledger = SignedLedger(Lifetime(), log)
+        onThreads(2) { index in
+          for _ in 0..<50 {
+            if index == 0 { ledger.write() } else { ledger.registerListeners(on: central) }
+          }
+        }
+        Ping().queue(on: central)
+        #expect(log.entries(atLeast: 2) == [1, 2])
+      }
+    }
+  }
+
   @Test("D12: an event method with executeOn in a pool's thread traps")
   func inPool() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
