@@ -2,9 +2,9 @@
 // Copyright the EventCore authors
 
 extension EventCoordinator {
-  /// Queues, on a central, the events that no interceptor stopped. An event counts as handled if it has a
-  /// receiver there, whatever that does with it: a recorder is one, but not the receiver of
-  /// ``Eventable/keepNewest(on:maximumAge:)``. It sets ``unhandledEvents``.
+  /// Queues, on a central, the events that no interceptor stopped. An event counts as handled if a receiver there
+  /// accepts it, whatever that does with it: a recorder accepts all, one that is full and refuses does not, and that of
+  /// ``Eventable/keepNewest(on:maximumAge:)`` does not count. It sets ``unhandledEvents``.
   ///
   /// - Parameters:
   ///   - central: Where the events are queued. It is retained.

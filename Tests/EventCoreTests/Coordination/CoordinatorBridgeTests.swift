@@ -67,6 +67,18 @@ struct CoordinatorBridgeTests {
     #expect(await home.entries() == [])
   }
 
+  @Test("D4: an event that a full receiver refuses is unhandled", arguments: cores)
+  @MainActor
+  func refused(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central, mailbox: .bounded(1, whenFull: .refuse))
+    pump.addEventCallback { (_: Teams) in }
+    let desk = Desk("desk", Journal())
+    desk.start()
+    desk.dispatchUnhandled(to: central)
+    #expect((1...3).map { desk.emitEvent(Teams.didSelect($0)) } == [.handled, .unhandled, .unhandled])
+  }
+
   @Test("a bridge that is made on the MainActor runs there until its handle is removed", arguments: cores)
   @MainActor
   func onMainActor(core: EventCentral.Core) async {
