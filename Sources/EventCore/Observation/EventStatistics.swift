@@ -36,7 +36,7 @@ public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvert
   /// Of an `async` handler it counts what its task has taken, also if the call has not begun, or never does since the
   /// listener has ended: ``Receiver/counts`` has such an event as waiting or cancelled.
   public struct Handled: Sendable, Equatable, Codable {
-    /// The type, with its module.
+    /// The type, with its module. Several types may have one name, such as private ones of two files.
     public var type: String
     /// Events for which at least one handler was called.
     public var delivered: UInt64
@@ -51,7 +51,7 @@ public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvert
 
   /// How often somebody has dispatched events of one type.
   public struct Dispatches: Sendable, Equatable, Codable {
-    /// The type, with its module.
+    /// The type, with its module. Several types may have one name, such as private ones of two files.
     public var type: String
     /// The receiver whose handler dispatched; nil outside of handlers. Those of a name that have ended go together, with
     /// “(ended)” behind it.
@@ -60,7 +60,8 @@ public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvert
     public var count: UInt64
   }
 
-  /// How many events of a type were dispatched to at least one receiver while the central was observed.
+  /// How many events of a type were dispatched to at least one receiver while the central was observed. Those of other
+  /// types of its name count, too: private ones of other files, and those inside functions.
   ///
   /// - Parameter type: The type of the events.
   public func dispatched<E: Eventable>(_ type: E.Type) -> UInt64 {
