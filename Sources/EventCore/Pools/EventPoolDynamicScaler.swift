@@ -8,9 +8,9 @@
 /// EventPool<ImageProcessor>(capacity: 2, scaler: .dynamic(2...8))
 /// ```
 ///
-/// It changes the number by one thread at a time, and does not oscillate: the limits for growing and
-/// shrinking lie apart, each condition has to hold without a break for its time, and every change restarts
-/// both times.
+/// It changes the number by one thread at a time, of a pool outside of its minimum and maximum at once to the nearer of
+/// the two. It does not oscillate: the limits for growing and shrinking lie apart, each condition has to hold without a
+/// break for its time, and every change restarts both times.
 ///
 /// The waiting time is estimated from the events that wait and those that were handled since the scaler
 /// was last asked (Little's law), so that no event has to read a clock. If events wait and none was
@@ -78,7 +78,7 @@ public final class EventPoolDynamicScaler: EventPoolScaling {
   public var maximumCapacity: Int? { maximum }
 
   /// Returns one thread more or one less than the pool has, or the same number, within ``minimum`` and
-  /// ``maximum``.
+  /// ``maximum``; for a pool that is outside of them the nearer one.
   ///
   /// **Threads**: any, several at once.
   ///
