@@ -24,8 +24,8 @@ public protocol Conflatable: Eventable {
 
   /// What the event is about. Events with equal keys replace one another.
   ///
-  /// **Threads**: it is evaluated on the thread that dispatches, once for each handler that asked, several threads at
-  /// once; the hash and the comparison of keys likewise. All three must be quick, and must not dispatch.
+  /// **Threads**: it is evaluated on the thread that dispatches, one to four times for each handler that asked, several
+  /// threads at once; the hash and the comparison of keys likewise. All three must be quick, and must not dispatch.
   var conflationKey: ConflationKey { get }
 
   /// How keys of this type are told apart. Leave it as it is: every type has it.
