@@ -314,4 +314,29 @@ struct BoundedMailboxTests {
     listener.end()
     #expect(listener.mailboxStatistics.accepted == 3)
   }
+
+  @Test("D5: what has no place costs the same however much waits that may be displaced", arguments: cores)
+  func costWithoutPlace(core: EventCentral.Core) {
+    struct Newest: Eventable { var number: Int }
+    // Of a round: an event of each kind is dispatched, one displaces another, and one is handled.
+    func cost(waiting: Int) -> Duration {
+      let central = EventCentral(core: core)
+      let pump = EventPump(on: central, mailbox: .bounded(waiting, whenFull: .dropOldest))
+      pump.addEventCallback { (_: Numbered) in }
+      pump.addEventCallback({ (_: Newest) in }, interestedIn: .latestOnly)
+      for number in 0..<waiting { Numbered(number: number).queue(on: central) }
+      return (0..<20).map { _ in
+        ContinuousClock().measure {
+          for number in 0..<10 {
+            Newest(number: number).queue(on: central)
+            Numbered(number: number).queue(on: central)
+            pump.run(limit: 1)
+          }
+        }
+      }.min()!
+    }
+    // Each round scanned, and moved, all that waited: forty times as long.
+    let (few, many) = (cost(waiting: 100), cost(waiting: 100_000))
+    #expect(many < few * 10)
+  }
 }

@@ -12,7 +12,7 @@ import Synchronization
 final class LockingBound: @unchecked Sendable {
   let capacity: Int
   let policy: EventOverflowPolicy
-  /// Whether producers take out what waits, which therefore stays in their lanes.
+  /// Whether producers take out what waits, which therefore stays in their lanes, apart from what has no place.
   let displaces: Bool
   /// How many places were ever given. Tokens and the records of unbounded subscriptions have none.
   @exclusivity(unchecked) private var given = 0
@@ -22,8 +22,6 @@ final class LockingBound: @unchecked Sendable {
   /// Up to here `given` needs no look at `givenBack`, whose line the consumer writes: what was once given back, plus
   /// the high-water mark. Within this limit there is room, and no new mark.
   @exclusivity(unchecked) private var limit = 0
-  /// Records without a place, of which nothing is displaced, in each lane. Counted only if others may be.
-  private var placeless = Array(repeating: 0, count: Lane.count)
   @exclusivity(unchecked) private(set) var counts = OverflowCounts()
   /// Whether threads have begun to wait for a place since all were woken, and what they wait on.
   private var isAwaited = false
@@ -48,13 +46,10 @@ final class LockingBound: @unchecked Sendable {
 
   /// Counts the next record for a subscription, unless there is no place for it. Locked.
   @inline(__always)
-  func accept(_ subscription: Unmanaged<LockingSubscription>, _ lane: Int) -> Bool {
-    if subscription._withUnsafeGuaranteedRef({ $0.isUnbounded }) {
-      willPutPlaceless(lane)
-    } else {
-      guard !isFull else { return false }
-      give()
-    }
+  func accept(_ subscription: Unmanaged<LockingSubscription>) -> Bool {
+    if subscription._withUnsafeGuaranteedRef({ $0.isUnbounded }) { return true }
+    guard !isFull else { return false }
+    give()
     return true
   }
 
@@ -81,23 +76,12 @@ final class LockingBound: @unchecked Sendable {
     }
   }
 
-  /// A record without a place is put into its lane. Locked.
-  func willPutPlaceless(_ lane: Int) {
-    if displaces { placeless[lane] += 1 }
-  }
-
-  /// Whether there may be a record without a place in a lane whose others may be displaced. Locked.
-  func hasPlaceless(_ lane: Int) -> Bool { displaces && placeless[lane] > 0 }
-
   /// A record leaves its lane. The consumer, or locked.
   @inline(__always)
   func didTake(_ record: LockingRecord) {
-    if record.hasPlace {
-      // Relaxed: see above.
-      givenBack.pointee.store(givenBack.pointee.load(ordering: .relaxed) + 1, ordering: .relaxed)
-    } else if displaces {
-      placeless[record.lane] -= 1
-    }
+    guard record.hasPlace else { return }
+    // Relaxed: see above.
+    givenBack.pointee.store(givenBack.pointee.load(ordering: .relaxed) + 1, ordering: .relaxed)
   }
 
   /// Wakes the threads that wait for a place, if so many are free, or half of all if that is less: one wake-up for
@@ -157,26 +141,31 @@ extension LockingInbox {
   /// Takes out an event that is not more urgent than `lane`: of the last such lane, of a queue the oldest, of a
   /// stack the newest, as the other core does. Nil if there is none.
   private func displace(_ lane: Int) -> LockingRecord? {
-    for last in (lane..<Lane.count).reversed() {
-      guard let victim = lanes[last].pointee.removeFirst(where: \.hasPlace) else { continue }
-      _ = victim.header.pointee.subscription.retain()
-      lanes[last].pointee.posted &-= 1
-      if lanes[last].pointee.isEmpty { hot.pointee.occupied &= ~(1 << UInt16(last)) }
-      return victim
-    }
-    return nil
+    guard let last = (lane..<Lane.count).last(where: { !lanes[$0].pointee.isEmpty }) else { return nil }
+    let victim = lanes[last].pointee.take().copy()
+    _ = victim.header.pointee.subscription.retain()
+    lanes[last].pointee.posted &-= 1
+    didTake(from: last)
+    return victim
   }
 }
 
+/// Both sets of lanes. Locked, all of them.
 extension LockingInbox {
-  /// Takes the first record of a lane that has no place, if the others of the lane may be displaced: on the other core,
-  /// where those wait apart, it comes before them. Nil if there is none. Locked.
-  func takeWithoutPlace(of lane: Int, into buffer: inout LockingLane) -> LockingRecord? {
-    guard bound?.hasPlaceless(lane) == true else { return nil }
-    guard let record = lanes[lane].pointee.removeFirst(where: { !$0.hasPlace }) else { return nil }
-    defer { record.address.deallocate() }
-    return buffer.hold(record)
+  /// Where the next record of a lane comes from. Empty if none waits there.
+  func next(_ lane: Int) -> UnsafeMutablePointer<LockingLane> {
+    apart[lane].pointee.isEmpty ? lanes[lane] : apart[lane]
   }
+
+  func didTake(from lane: Int) {
+    if next(lane).pointee.isEmpty { hot.pointee.occupied &= ~(1 << UInt16(lane)) }
+  }
+
+  func takeMemory(over kept: Int) -> [UnsafeMutableRawPointer] {
+    lanes.takeMemory(over: kept) + apart.takeMemory(over: kept)
+  }
+
+  func contains(over kept: Int) -> Bool { lanes.contains(over: kept) || apart.contains(over: kept) }
 }
 
 extension LockingRecord {

@@ -33,6 +33,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   private let memory: UnsafeMutableRawPointer
   let hot: UnsafeMutablePointer<Hot>
   let lanes: LockingLanes
+  /// The same lanes; but if what waits may be displaced, those of what has no place, which comes first on both cores.
+  let apart: LockingLanes
   /// Asks the consumer to look. Written with the mutex held.
   let urgent: UnsafeMutablePointer<Atomic<Bool>>
   /// How many events were taken from each lane. Written by the consumer or with the mutex held, read by any thread.
@@ -60,7 +62,8 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     // First what the consumer reads and counts for each event. Then, two lines further on since processors
     // fetch lines in pairs, the mutex and what a post touches.
     let hotOffset = 128 + SystemMutex.size
-    memory = .allocate(byteCount: hotOffset + 8 + LockingLanes.size, alignment: 128)
+    let sets = capacity.policy == .dropOldest ? 2 : 1
+    memory = .allocate(byteCount: hotOffset + 8 + sets * LockingLanes.size, alignment: 128)
     urgent = memory.bindMemory(to: Atomic<Bool>.self, capacity: 1)
     urgent.initialize(to: Atomic(false))
     taken = (memory + 8).bindMemory(to: Atomic<UInt64>.self, capacity: Lane.count)
@@ -73,11 +76,12 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     hot = (memory + hotOffset).bindMemory(to: Hot.self, capacity: 1)
     hot.initialize(to: Hot())
     lanes = LockingLanes(at: memory + hotOffset + 8)
+    apart = bound?.displaces == true ? LockingLanes(at: memory + hotOffset + 8 + LockingLanes.size) : lanes
   }
 
   deinit {
     if owner == nil { mutex.end() }
-    for block in lanes.takeMemory(over: 0) { block.deallocate() }
+    for block in takeMemory(over: 0) { block.deallocate() }
     memory.deallocate()
   }
 
@@ -98,12 +102,13 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
     _ entry: LockingSnapshot.Entry, lane: UInt8, length: Int, _ note: Instruments.Note
   ) -> UnsafeMutableRawPointer? {
     mutex.lock()
-    guard !hot.pointee.refuses, bound?.accept(entry.subscription, Int(lane)) != false else {
+    guard !hot.pointee.refuses, bound?.accept(entry.subscription) != false else {
       mutex.unlock()
       return nil
     }
     lanes[Int(lane)].pointee.posted &+= 1
-    let record = reserve(length, in: Int(lane))
+    let isApart = bound?.displaces == true && entry.subscription._withUnsafeGuaranteedRef { $0.isUnbounded }
+    let record = reserve(length, in: isApart ? apart : lanes, Int(lane))
     // The link tells the second step the inbox.
     record.initialize(
       entry.subscription, entry.generation | note.mark, link: Unmanaged.passUnretained(self).toOpaque(),
@@ -141,8 +146,6 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
       if let bound, record.hasPlace {
         fate = findPlace(for: record, bound, &post, &victim)
         bound.count(fate)
-      } else {
-        bound?.willPutPlaceless(record.lane)
       }
       let isHere = fate == .accepted || fate == .displacing
       return (fate, isHere ? put(LockingRun(first: record, count: 1)) : nil)
@@ -164,15 +167,15 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   private func put(_ run: LockingRun) -> LockingSleeper? {
     let lane = run.first.lane
     lanes[lane].pointee.posted &+= UInt32(truncatingIfNeeded: run.count)
-    lanes[lane].pointee.append(run, isStack: LockingLane.isStack(lane))
+    let places = bound == nil || run.first.hasPlace ? lanes : apart
+    places[lane].pointee.append(run, isStack: LockingLane.isStack(lane))
     return didPost(to: lane)
   }
 
   /// Makes room for a record in a lane. Locked, as the next one.
   @inline(__always)
-  func reserve(_ length: Int, in lane: Int) -> LockingRecord {
-    LockingRecord(
-      address: lanes[lane].pointee.reserve(length, isStack: LockingLane.isStack(lane)))
+  func reserve(_ length: Int, in lanes: LockingLanes, _ lane: Int) -> LockingRecord {
+    LockingRecord(address: lanes[lane].pointee.reserve(length, isStack: LockingLane.isStack(lane)))
   }
 
   /// Has the consumer see what was put into a lane. Returns whom to wake after the unlock.
@@ -222,9 +225,9 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
   /// Takes the next record of the first lane that holds one, into memory of the caller's. Locked.
   func take(into buffer: inout LockingLane) -> LockingRecord {
     let lane = hot.pointee.firstLane
-    let record = takeWithoutPlace(of: lane, into: &buffer) ?? buffer.hold(lanes[lane].pointee.take())
+    let record = buffer.hold(next(lane).pointee.take())
     bound?.didTake(record)
-    if lanes[lane].pointee.isEmpty { hot.pointee.occupied &= ~(1 << UInt16(lane)) }
+    didTake(from: lane)
     return record
   }
 
@@ -280,7 +283,7 @@ final class LockingInbox: LockingSink, @unchecked Sendable {
 
   /// Frees unused memory, but for `kept` bytes of each lane. Not locked.
   func trim(to kept: Int) {
-    for block in withLock({ lanes.takeMemory(over: kept) }) { block.deallocate() }
+    for block in withLock({ takeMemory(over: kept) }) { block.deallocate() }
   }
 
   /// The end of its mailbox: lets go of all that it holds, though threads may remember it for a while.

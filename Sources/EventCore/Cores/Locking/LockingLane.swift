@@ -116,24 +116,6 @@ struct LockingLane {
     return next
   }
 
-  /// Takes out the first record for which a condition holds, and returns a copy of it.
-  mutating func removeFirst(where isWanted: (LockingRecord) -> Bool) -> LockingRecord? {
-    var record = next
-    while record.address != end {
-      let length = record.length
-      if isWanted(record) {
-        defer {
-          // The few records before it move up.
-          (begin + length).copyMemory(from: begin, byteCount: record.address - begin)
-          begin += length
-        }
-        return record.copy()
-      }
-      record = LockingRecord(address: record.address + length)
-    }
-    return nil
-  }
-
   /// Copies a record that leaves a lane of producers', and returns the copy. This lane is an empty queue
   /// before and after.
   mutating func hold(_ record: LockingRecord) -> LockingRecord {

@@ -117,8 +117,7 @@ final class LockingLatest: LockingSink, @unchecked Sendable {
   private func putToken(of cell: Cell, _ lane: Int, _ subscription: Unmanaged<LockingSubscription>) {
     cell.pointee.tokens |= 1 << lane
     tokens += 1
-    inbox.bound?.willPutPlaceless(lane)
-    let token = inbox.reserve(LockingRecord.pointerLength, in: lane)
+    let token = inbox.reserve(LockingRecord.pointerLength, in: inbox.apart, lane)
     token.initialize(
       subscription, lane: UInt8(lane), length: LockingRecord.pointerLength, flags: EnvelopeLayout.token)
     token.pointer = UnsafeMutableRawPointer(cell)

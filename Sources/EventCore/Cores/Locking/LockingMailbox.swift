@@ -223,7 +223,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
     hot.pointee.first = UInt8(Lane.count)
     if own.pointee.looksAtShared, let shared {
       let sharedLane = shared.hot.pointee.firstLane
-      if sharedLane < lane { noteBurst(shared.lanes[sharedLane]) }
+      if sharedLane < lane { noteBurst(shared.next(sharedLane)) }
       let event = sharedLane < lane ? shared.takeEvent(into: &buffer.pointee) : nil
       // A worker that spins goes on to look as long as there is something, and all have to see that it refuses. An
       // interrupt of it is for nobody.
@@ -236,7 +236,7 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
       hot.pointee.refuses = true
       return .end
     }
-    noteBurst(inbox.lanes[lane])
+    noteBurst(inbox.next(lane))
     if self.shared != nil || inbox.bound?.displaces == true || LockingLane.isStack(lane) {
       return .event(inbox.takeEvent(into: &buffer.pointee))
     }
@@ -329,8 +329,8 @@ final class LockingMailbox: MailboxCore, LockingInboxOwner, @unchecked Sendable 
 
   /// Whether a lane has more memory than an idle mailbox keeps. Locked.
   private var holdsMuch: Bool {
-    lanes.contains(over: Self.keptBytes) || inbox.lanes.contains(over: Self.keptBytes)
-      || shared?.lanes.contains(over: Self.keptBytes) == true
+    lanes.contains(over: Self.keptBytes) || inbox.contains(over: Self.keptBytes)
+      || shared?.contains(over: Self.keptBytes) == true
   }
 
   /// Frees what a burst has left: at once, or, if the consumer comes back to see to it, when a second has passed
