@@ -23,7 +23,8 @@ extension NATSBridge {
   ///
   /// - Parameters:
   ///   - query: What is asked.
-  ///   - answer: The type of the answer.
+  ///   - answer: The type of the answer. Its name, without those of the module and of the types around it, is a word of
+  ///     the subject: requests find the answers of one name.
   ///   - coding: The form of the answer, the same on both sides.
   ///   - limit: How long to wait for another machine, by the clock of this one (`ContinuousClock`), whatever clock the
   ///     central has. A requester that waits less than that gives up by itself.
@@ -48,7 +49,7 @@ extension NATSBridge {
     let giveBack = claim(Query.self, Answer.self, .forwarded)
     let requests = PendingRequests(within: limit, options)
     let replies = try receive(requests.pattern, nil, or: giveBack) { requests.takeReply($0) }
-    let outlet = RequestOutlet(Query.self, self, requests)
+    let outlet = RequestOutlet(Query.self, requestSubject(Query.self, Answer.self), self, requests)
     let room = Room(for: concurrency)
     let handle = central.answerLater(Query.self, with: Answer.self) { query, give, withdraw in
       room.enter()
@@ -86,7 +87,7 @@ extension NATSBridge {
   ///
   /// - Parameters:
   ///   - query: What is asked.
-  ///   - answer: The type of the answer.
+  ///   - answer: The type of the answer, by whose name requests find it.
   ///   - coding: The form of the answer, the same on both sides.
   ///   - group: Of all bridges of a group one gets each request.
   ///   - limit: How long an answerer may take. What it answers later is dispatched as an `EventFailure`.
@@ -107,7 +108,7 @@ extension NATSBridge {
     let reader = Reader(Query.self, self)
     let (link, central, counters) = (link, central, counters)
     let pending = Pending<Result<Data, any Error>>(within: limit)
-    let subscription = try receive(requestSubject(Query.self), group, or: giveBack) { message in
+    let subscription = try receive(requestSubject(Query.self, Answer.self), group, or: giveBack) { message in
       // What is no query was counted. Nobody is told: another group may answer it.
       guard let (query, origin) = reader.read(message) else { return }
       // Nobody could get the answer, or somebody who has not asked.
@@ -218,22 +219,24 @@ private final class Room: Sendable {
   }
 }
 
-/// Beside the subject of the event, since the type may be published as well.
-private func requestSubject<Query: RemoteEvent>(_ query: Query.Type) -> String {
+/// Beside the subject of the event, since the type may be published as well. With the type of the answer, since answers
+/// are found by the types of both.
+private func requestSubject<Query: RemoteEvent, Answer>(_ query: Query.Type, _ answer: Answer.Type) -> String {
   checkSubject(Query.subject, of: "the RemoteEvent \(Query.self)")
-  return "\(Query.subject).request"
+  return "\(Query.subject).request.\(subjectWord(String(describing: Answer.self)))"
 }
 
 /// Sends the requests of one type.
 private struct RequestOutlet<Query: RemoteEvent>: Sendable {
   private let coding: RemoteCoding<Query>
-  private let subject = requestSubject(Query.self)
+  private let subject: String
   private let header: HeaderWriter
   private let requests: PendingRequests
   private let central: EventCentral
   private let link: Link
 
-  init(_ type: Query.Type, _ bridge: NATSBridge, _ requests: PendingRequests) {
+  init(_ type: Query.Type, _ subject: String, _ bridge: NATSBridge, _ requests: PendingRequests) {
+    self.subject = subject
     coding = Query.coding
     header = HeaderWriter(Query.self, coding, sender: bridge.sender)
     self.requests = requests

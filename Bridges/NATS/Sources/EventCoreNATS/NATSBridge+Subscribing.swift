@@ -18,7 +18,7 @@ extension NATSBridge {
   ///   - type: Whose subject to subscribe to.
   ///   - subject: Another subject, or a pattern of several: `"sensors.*.temperature"`, `"sensors.>"`. The subject of an
   ///     event is told to its ``RemoteEvent/arrived(_:)``. One that `"price.>"` brings may be a request: these go under
-  ///     the type's subject and `.request`.
+  ///     the type's subject, `.request` and the name of the answer's type.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed, or the subject is none.
   ///

@@ -168,9 +168,10 @@ extension EventRaiseScope {
   }
 }
 
-/// The name of a node as a word of a subject: what subjects cannot have is written as in a URL.
-func subjectWord(_ node: EventNode) -> String {
-  let name = node.name ?? "\(type(of: node))"
+private func subjectWord(_ node: EventNode) -> String { subjectWord(node.name ?? "\(type(of: node))") }
+
+/// A name as a word of a subject: what subjects cannot have is written as in a URL.
+func subjectWord(_ name: String) -> String {
   guard !name.isEmpty else { return "%" }
   return name.unicodeScalars.reduce(into: "") { word, scalar in
     if scalar.value <= 32 || scalar.value == 127 || ".*>%".unicodeScalars.contains(scalar) {

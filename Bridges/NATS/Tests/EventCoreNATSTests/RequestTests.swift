@@ -185,7 +185,7 @@ struct Price: Codable, Sendable, Equatable {
     try await answering.settle()
     // Nowhere to send the answer to.
     let raw = try RawClient(server)
-    raw.publish("\(PriceQuery.subject).request", Data(#"{"id":1}"#.utf8))
+    raw.publish("\(PriceQuery.subject).request.Price", Data(#"{"id":1}"#.utf8))
     #expect(await eventually { answering.counts.malformed == 1 })
     let counts = answering.counts
     #expect(counts.received == 1 && counts.dispatched == 0)
@@ -242,6 +242,40 @@ struct Price: Codable, Sendable, Equatable {
     }
     #expect(log.count == 90)
     #expect(Set(log.entries) == [0, 1, 2])
+    for bridge in bridges { await bridge.drain() }
+    #expect(await asking.drain())
+  }
+
+  /// With the fields of a price, which would be read from it.
+  private struct Offer: Codable, Equatable {
+    var cents: Int
+    var count: Int
+  }
+
+  @Test("a query with answers of two types gets that which it asks for, of one machine or of two", arguments: 1...2)
+  func twoTypes(machines: Int) async throws {
+    let server = try ServerProcess()
+    let here = EventCentral()
+    let asking = try await NATSBridge.to(server, on: here)
+    try asking.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
+    try asking.forwardRequests(PriceQuery.self, expecting: [Offer?].self, within: .seconds(60))
+    try asking.forwardRequests(PriceQuery.self, expecting: Offer.self, within: .seconds(60))
+    var bridges: [NATSBridge] = []
+    for _ in 0..<machines { bridges.append(try await NATSBridge.to(server, on: EventCentral())) }
+    PriceQuery.answer(on: bridges[0].central) { query in Price(cents: query.id) }
+    PriceQuery.answer(on: bridges[machines - 1].central) { query in Offer(cents: -1, count: query.id) }
+    PriceQuery.answer(on: bridges[machines - 1].central) { query in [nil, Offer(cents: -2, count: query.id)] }
+    try bridges[0].answerRequests(PriceQuery.self, with: Price.self)
+    try bridges[machines - 1].answerRequests(PriceQuery.self, with: Offer.self)
+    // Whose name has signs that subjects cannot have.
+    try bridges[machines - 1].answerRequests(PriceQuery.self, with: [Offer?].self)
+    for bridge in bridges { try await bridge.settle() }
+    for id in 0..<50 {
+      let query = PriceQuery(id: id)
+      #expect(try await here.request(query, expecting: Price.self) == Price(cents: id))
+      #expect(try await here.request(query, expecting: Offer.self) == Offer(cents: -1, count: id))
+      #expect(try await here.request(query, expecting: [Offer?].self) == [nil, Offer(cents: -2, count: id)])
+    }
     for bridge in bridges { await bridge.drain() }
     #expect(await asking.drain())
   }
