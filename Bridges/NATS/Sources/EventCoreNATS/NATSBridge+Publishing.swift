@@ -172,7 +172,11 @@ func makeMessage(
       the outbox to fewer events.
       """)
   }
-  for (name, text) in fields { natsMsgHeader_Set(message, name, text) }
+  // The client (3.4.1) reads the line behind an empty value as that value, or no header at all. A string of C ends at
+  // the first zero.
+  for (name, text) in fields where text.utf8.prefix(while: { $0 != 0 }).contains(where: { $0 > 32 }) {
+    natsMsgHeader_Set(message, name, text)
+  }
   return message
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the EventCore authors
 
+import CNATS
 import EventCore
 @testable import EventCoreNATS
 import Testing
@@ -49,6 +50,39 @@ private struct Versioned: RemoteEvent {
     // Nobody reads it.
     let bytes = UnsafeRawBufferPointer(start: UnsafeRawPointer(bitPattern: 4096), count: Int(Int32.max) - 10)
     #expect(makeMessage("tests.long", "queue", bytes, [:]) == nil)
+  }
+
+  @Test("fields of a tracer that say nothing are left out, and do not hide the header of the event")
+  func emptyFields() async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(), EventCentral())
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    let log = Log<EventPriority>()
+    let thread = EventThread(on: there)
+    thread.addEventCallback { (_: Reading, priority: EventPriority, _: DispatchTime) in log.append(priority) }
+    // One of its own, too, which a message without the header would not be.
+    for bridge in [sender, receiver] { try bridge.subscribe(Reading.self) }
+    for bridge in [sender, receiver] { try await bridge.settle() }
+    let line = HeaderWriter(Reading.self, .json, sender: sender.sender).line(.stack, .highest, time: 0)
+    let body = try Reading.coding.encode(Reading(number: 1))
+    // The client writes headers in any order.
+    let names = ["tracestate", "baggage", "b3", "x-trace", "uber-trace-id"]
+    for text in ["", " ", " \t", "\0", " \0x"] {
+      for name in names {
+        let message = body.withUnsafeBytes { makeMessage(Reading.subject, line, $0, [name: text, "x": "1"]) }
+        // Through the other one, since what a bridge sends does not come back to it.
+        natsConnection_PublishMsg(receiver.link.connection, message)
+        natsConnection_PublishMsg(sender.link.connection, message)
+        natsMsg_Destroy(message)
+      }
+    }
+    let count = 5 * names.count
+    #expect(await eventually { sender.counts.received == count && receiver.counts.received == count })
+    #expect(sender.counts.own == count)
+    #expect(await log.entries(atLeast: count).allSatisfy { $0 == .highest })
+    for bridge in [sender, receiver] { await bridge.drain() }
+    await thread.drain()
   }
 
   @Test("a server that takes no headers: the error says so, and of a bridge that has waited for it the status")
