@@ -17,8 +17,9 @@ extension NATSBridge {
     public var unencodable = 0
     /// Longer than the server or the stream takes, or below a path that is.
     public var tooLarge = 0
-    /// Waited in the outbox when the bridge ended, or their type was not published any more, or until it was too late
-    /// for a parent coordinator to answer; or their node had left the mounted one while they climbed.
+    /// Waited in the outbox when the bridge ended, or their type was not published any more, or their node not mounted,
+    /// or until it was too late for a parent coordinator to answer; or their node had left the mounted one while they
+    /// climbed.
     public var unsent = 0
     /// What came to the outbox, and what its overflow policy did. Events of a batch that is not full wait as well.
     public var outbox: EventMailboxStatistics

@@ -33,7 +33,8 @@ extension NATSBridge {
   ///   - prefix: Words that are separated by dots.
   ///   - types: Which events to exchange, with subjects none of which ends with another one: `hall.alarm` would also be
   ///     an `alarm` of a node `hall`.
-  /// - Returns: Ends it. It stays if it is released.
+  /// - Returns: Ends it. It stays if it is released. What still waits in the outbox is not sent then, and counted as
+  ///   ``Counts/unsent``; what a node has raised that is gone is sent.
   /// - Throws: If the bridge was closed.
   ///
   /// **Threads**: what comes in is raised on a thread of the client, where handlers of the tree run that name no other
@@ -108,18 +109,25 @@ private struct TreeEntry: Sendable {
     }
     // Through the outbox: the thread that raises waits for nobody.
     let outlet = Outlet(E.self, bridge)
-    let thread = bridge.thread
+    let (thread, batch) = (bridge.thread, bridge.batch)
+    let isRemoved = Locked(false)
     weak let place = node
+    let leaveOut = { @Sendable in
+      // What is in the batch may have nothing else behind it.
+      batch.send()
+      counters.unsent.increment()
+    }
     let handler = node.addHandler(.onRaise, for: E.self) { context in
       guard !context.isInward, let node = place else { return .continue }
       guard let below = node.nodes(downTo: context.source) else {
         // Through the outbox as well, so that the counts add up.
-        thread.queueEvent(Posted { counters.unsent.increment() })
+        thread.queueEvent(Posted(send: leaveOut))
         return .continue
       }
       let words = [prefix] + below.map(subjectWord) + [E.subject]
       let (event, scope, time) = (context.event, context.scope, central.now)
       let posted = Posted {
+        if isRemoved.withLock({ $0 }) { return leaveOut() }
         outlet.send(event, under: words.joined(separator: "."), .queue, .normal, time) {
           scope.write(to: $0)
           return Link.publish($0, $1)
@@ -128,7 +136,11 @@ private struct TreeEntry: Sendable {
       thread.queueEvent(posted)
       return withExtendedLifetime(life) { .continue }
     }
-    end = { handler.remove() }
+    end = {
+      // What a node has raised that is gone still goes out.
+      if place != nil { isRemoved.withLock { $0 = true } }
+      handler.remove()
+    }
   }
 }
 

@@ -156,12 +156,12 @@ public final class NATSBridge: Sendable {
   /// the connection.
   ///
   /// - Parameter limit: How long it may take. What is not sent by then is counted as ``Counts/unsent``.
-  /// - Returns: Whether everything that waited was sent, and the server has read it. False as well while somebody keeps
-  ///   a durable event (``NATSDelivery``), which then comes again; if what waited was of a type that is not published
-  ///   any more, or of a node that has left its mounted one; or if the connection broke meanwhile and what it had taken
-  ///   may be lost, unless that is stored. What was under way when a connection broke earlier is not known, and what was
-  ///   ``Counts/unsent`` before does not count. Neither does what the server has read and does not let through: what
-  ///   this client may not publish.
+  /// - Returns: Whether everything that waited was sent, and the server has read it. False as well while somebody
+  ///   keeps a durable event (``NATSDelivery``), which then comes again; if what waited was of a type that is not
+  ///   published any more, or of a node that is not mounted any more, or has left its mounted one; or if the connection
+  ///   broke meanwhile and what it had taken may be lost, unless that is stored. What was under way when a connection
+  ///   broke earlier is not known, and what was ``Counts/unsent`` before does not count. Neither does what the server
+  ///   has read and does not let through: what this client may not publish.
   ///
   /// Of several calls the first one drains, within its limit; the others wait for it, and return the same.
   ///

@@ -63,6 +63,32 @@ import Testing
     #expect(sender.counts.tooLarge == 10 && sender.counts.sent == 0)
   }
 
+  @Test("what goes out under no path holds back no batch before it", arguments: cores)
+  func leftNode(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    let log = Log<Int>()
+    Note.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+    try receiver.subscribe(Note.self)
+    try await receiver.settle()
+    let root = EventNode(name: "plant", core: core)
+    let hall = EventNode(parent: root, name: "hall")
+    hall.addHandler(.onRaise) { [weak hall] (_: Alarm) in hall?.detach() }
+    try sender.mount(root, at: "plant", carrying: [Alarm.self])
+    sender.publish(Note.self, batch: 64)
+    await Held.hold(sender)
+    Note(number: 1, text: "").queue(on: here)
+    hall.raise(event: Alarm(level: 1))
+    Held.gate.signal()
+    #expect(await eventually(within: .seconds(20)) { log.count == 1 })
+    #expect(await eventually { sender.counts.outbox.waiting == 0 })
+    #expect(sender.counts.sent == 2 && sender.counts.unsent == 1)
+    await sender.drain()
+    await receiver.drain()
+  }
+
   @Test("of a batch that is longer than the longest message a bridge takes the events, but those that are longer")
   func longBatches() async throws {
     let server = try ServerProcess()

@@ -105,6 +105,37 @@ struct Alarm: RemoteEvent, Equatable {
     #expect(there.log.count == 1)
   }
 
+  @Test("what waits in the outbox when a mount is removed is not sent, and counted; when its node ends, it is sent")
+  func removed() async throws {
+    let server = try ServerProcess()
+    let (sender, receiver) = (try await NATSBridge.to(server, on: .init()), try await NATSBridge.to(server, on: .init()))
+    let log = Log<Int>()
+    Alarm.addListener(nil, { event in log.append(event.level) }, executeOn: .listenerThread, on: receiver.central)
+    try receiver.subscribe(Alarm.self, to: "plants.>")
+    try await receiver.settle()
+    let removed = EventNode(name: "removed")
+    var ended: EventNode? = EventNode(name: "ended")
+    let mounts = [
+      try sender.mount(removed, at: "plants.removed", carrying: [Alarm.self]),
+      try sender.mount(ended!, at: "plants.ended", carrying: [Alarm.self]),
+    ]
+    await Held.hold(sender)
+    for level in 1...5 {
+      removed.raise(event: Alarm(level: -level))
+      ended!.raise(event: Alarm(level: level))
+    }
+    mounts[0].remove()
+    ended = nil
+    #expect(await eventually { !mounts[1].isActive })
+    Held.gate.signal()
+    #expect(await eventually { sender.counts.outbox.waiting == 0 })
+    await sender.drain()
+    await receiver.drain()
+    await receiver.central.drain()
+    #expect(log.entries == [1, 2, 3, 4, 5])
+    #expect(sender.counts.sent == 6 && sender.counts.unsent == 5)
+  }
+
   @Test("a pattern brings what many nodes raise, with their paths")
   func patterns() async throws {
     struct Seen: RemoteEvent {
