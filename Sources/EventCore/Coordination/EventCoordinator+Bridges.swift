@@ -98,6 +98,35 @@ extension EventListenerHandling {
   /// for a moment: if its last reference went in that moment, it would end on the calling thread.
   @_spi(Bridge)
   public var hasEnded: Bool { (self as? ListenerRegistration)?.isEnded ?? !isActive }
+
+  /// Queues an event in the place of a listener of ``EventCoordinator/receive(_:from:_:_:for:_:)`` alone, for all
+  /// listeners there that want such events.
+  ///
+  /// - Returns: Whether the place has accepted it: it may be full, or have ended.
+  ///
+  /// **Threads**: any.
+  @_spi(Bridge)
+  public func queueInPlace<E: Eventable>(_ event: E, priority: EventPriority) -> Bool {
+    dispatch(event, lane: Lane(.queue, priority), through: registration.context.consumer.direct) > 0
+  }
+
+  /// Calls a closure in the place of such a listener, unless that has ended, or its requester is gone, which ends it.
+  /// The place takes it as any event that is queued with normal priority, but also if it is full. If it has ended, the
+  /// closure is released.
+  ///
+  /// **Threads**: any.
+  @_spi(Bridge)
+  public func runInPlace(_ body: @escaping @Sendable () -> Void) {
+    let registration = registration
+    _ = registration.context.run {
+      guard !registration.isEnded, let held = registration.holdRequester() else { return }
+      body()
+      if held.isForOneCall { registration.letGoOfRequester() }
+    }
+  }
+
+  // What `receive` returns is of this class.
+  private var registration: ListenerRegistration { self as! ListenerRegistration }
 }
 
 private func dispatch<E: CoordinateEvents>(

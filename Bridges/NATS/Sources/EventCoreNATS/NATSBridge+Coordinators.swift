@@ -134,7 +134,7 @@ extension NATSBridge {
       let isFurther = natsMsgHeader_Get(message, Ascent.key, &line) == NATS_OK
       let passed = isFurther ? line.map { String(cString: $0).split(separator: " ").map(String.init) } ?? [] : []
       central.withCarriedFields(fields(of: message)) {
-        let isTaken = place.run(origin.priority) { coordinator, _ in
+        let isTaken = place.run(origin.priority) { coordinator in
           Ascent(passed + [name]).climb(event, from: coordinator, reply)
         }
         if isTaken { return counters.dispatched.increment() }
@@ -155,14 +155,20 @@ private func emissionSubject<E: RemoteEvent>(_ type: E.Type, _ parent: String) -
 private final class CoordinatorPlace: Sendable {
   typealias Answered = (any CoordinateEvents, Result<EventEmission, any Error>) -> Void
   private struct Call: Eventable {
-    /// Of several places of a central one takes the call.
-    let place: Token
-    let body: @Sendable (EventCoordinator, Answered) -> Void
+    /// Of several coordinators in a place one takes the call.
+    let token: Token
+    let body: @Sendable (EventCoordinator) -> Void
   }
   private final class Token: Sendable {}
+  private final class Answers: @unchecked Sendable {
+    // Used and freed in the place alone: the listener there has the only reference that stays.
+    let tell: Answered
 
-  private let central: EventCentral
+    init(_ tell: @escaping Answered) { self.tell = tell }
+  }
+
   private let token = Token()
+  private weak let answers: Answers?
   private let handle: any EventListenerHandling
   private let over = Locked<(@Sendable () -> Void)?>(nil)
 
@@ -170,11 +176,10 @@ private final class CoordinatorPlace: Sendable {
     _ coordinator: EventCoordinator, _ central: EventCentral, _ executeOn: ExecuteEventOn,
     _ isolation: isolated (any Actor)?, for caller: String, _ answered: @escaping Answered
   ) {
-    self.central = central
-    let token = token
-    // The listener has the only reference of `answered`, which is freed in the place.
+    let (token, answers) = (token, Answers(answered))
+    self.answers = answers
     handle = coordinator.receive(Call.self, from: central, executeOn, isolation, for: caller) { coordinator, call in
-      if call.place === token { call.body(coordinator, answered) }
+      withExtendedLifetime(answers) { if call.token === token { call.body(coordinator) } }
     }
   }
 
@@ -200,14 +205,11 @@ private final class CoordinatorPlace: Sendable {
 
   /// A coordinator that is gone is not called, and the closure is freed; then the place ends.
   ///
-  /// - Returns: Whether it is under way.
-  @discardableResult
-  func run(
-    _ priority: EventPriority = .normal, _ body: @escaping @Sendable (EventCoordinator, Answered) -> Void
-  ) -> Bool {
+  /// - Returns: Whether it is under way: the place may be full.
+  func run(_ priority: EventPriority, _ body: @escaping @Sendable (EventCoordinator) -> Void) -> Bool {
     let visit = Visit(self)
-    let call = Call(place: token) { body($0, $1); withExtendedLifetime(visit) {} }
-    return call.queue(priority: priority, on: central) > 0
+    let call = Call(token: token) { body($0); withExtendedLifetime(visit) {} }
+    return handle.queueInPlace(call, priority: priority)
   }
 
   /// A call under way. It has the place, which would end the listener.
@@ -219,8 +221,10 @@ private final class CoordinatorPlace: Sendable {
     deinit { if !place.isHere { place.end() } }
   }
 
+  /// Also in a place that is full, since the answer comes once.
   func tell(_ event: any CoordinateEvents, _ answer: Result<EventEmission, any Error>) {
-    run { _, answered in answered(event, answer) }
+    let visit = Visit(self)
+    handle.runInPlace { [weak answers] in withExtendedLifetime(visit) { answers?.tell(event, answer) } }
   }
 }
 
