@@ -13,11 +13,12 @@ public final class OutwardRegistration: Sendable {
   private let handle: EventCallbackHandle
   private let subscription: Subscription?
   private let central: EventCentral
+  private let key: UInt
 
-  fileprivate init(_ central: EventCentral, _ register: () -> EventCallbackHandle) {
-    self.central = central
+  fileprivate init(_ central: EventCentral, _ key: UInt, _ register: () -> EventCallbackHandle) {
+    (self.central, self.key) = (central, key)
     var handle: EventCallbackHandle!
-    central.outward.add {
+    central.outward.add(key) {
       handle = register()
       return handle.subscription
     }
@@ -29,7 +30,7 @@ public final class OutwardRegistration: Sendable {
   public func remove() {
     handle.remove()
     // Afterwards: until then the subscription would get what arrives.
-    if let subscription { central.outward.remove(subscription) }
+    if let subscription { central.outward.remove(subscription, key) }
   }
 }
 
@@ -43,7 +44,7 @@ extension EventThread {
     _ callback: @escaping @Sendable (E, EventPriority, EventDispatchMethod, DispatchTime) -> Void
   ) -> OutwardRegistration {
     // A thread's handles are of this class.
-    OutwardRegistration(central) { addLaneCallback(callback) as! EventCallbackHandle }
+    OutwardRegistration(central, eventKey(E.self)) { addLaneCallback(callback) as! EventCallbackHandle }
   }
 }
 
@@ -55,7 +56,8 @@ extension EventCentral {
   ///   receiver counts as any: not for an event that somebody waits for until its last copy is gone.
   /// - Returns: What became of it at each of the others.
   ///
-  /// **Threads**, **Order**: as ``Eventable/queueWithOutcome(priority:on:)``. **Complexity**: as there, and a mutex.
+  /// **Threads**, **Order**: as ``Eventable/queueWithOutcome(priority:on:)``. **Complexity**: as there, and a mutex;
+  /// and O(callbacks that send events of the type).
   @_spi(Bridge)
   public func dispatchInward<E: Eventable>(
     _ event: consuming E, by method: EventDispatchMethod, priority: EventPriority, isKept: Bool = true
@@ -70,7 +72,7 @@ extension EventCentral {
   ) -> EventDispatchOutcome {
     dispatch(event, lane: lane, through: router) {
       let newest = isKept ? nil : basis.sticky.event(eventKey(E.self))?.subscription
-      return outward.all + (newest.map { [$0] } ?? [])
+      return outward.all(of: eventKey(E.self)) + (newest.map { [$0] } ?? [])
     }
   }
 

@@ -42,6 +42,22 @@ import Testing
     for registration in registrations { registration.remove() }
   }
 
+  @Test("what arrives passes over the senders of its own type alone, however many others there are", arguments: cores)
+  func ownTypeAlone(core: EventCentral.Core) {
+    let world = EventCentral(core: core)
+    let threads = (0..<10).map { _ in EventThread(on: world) }
+    let others = threads.map { $0.addOutwardCallback { (_: Large, _, _, _) in } }
+    let own = threads[0].addOutwardCallback { (_: Small, _, _, _) in }
+    #expect(world.outward.all(of: eventKey(Small.self)).count == 1)
+    #expect(world.outward.all(of: eventKey(Large.self)).count == 10)
+    others[0].remove()
+    own.remove()
+    #expect(world.outward.all(of: eventKey(Small.self)).isEmpty)
+    #expect(world.outward.all(of: eventKey(Large.self)).count == 9)
+    for other in others.dropFirst() { other.remove() }
+    #expect(world.outward.all(of: eventKey(Large.self)).isEmpty)
+  }
+
   @Test("what arrives and finds only senders ends its references", arguments: cores)
   func endsReferences(core: EventCentral.Core) {
     let world = EventCentral(core: core)
