@@ -131,6 +131,21 @@ extension Link {
     link.notePlain()
     return natsConnection_PublishMsg(link.connection, message)
   }
+
+  /// Waits until the server has read all that this connection has sent, and the client's reading thread its answer.
+  /// On a thread that was made for it, as by `blocking`, once: the client keeps the last error of each thread.
+  func flush(within milliseconds: Int64) -> natsStatus {
+    var status = natsConnection_FlushTimeout(connection, milliseconds)
+    guard status == NATS_OK else { return status }
+    // The client (3.4.1) says so as well if it could not write its question, and then has left the thread an error.
+    nats_GetLastError(&status)
+    guard status == NATS_OK else { return status }
+    // What its own thread could not write is lost, too.
+    var text: UnsafePointer<CChar>?
+    status = natsConnection_GetLastError(connection, &text)
+    // These are of what comes, or of one subject, and say nothing of what was written.
+    return [NATS_SLOW_CONSUMER, NATS_MISMATCH, NATS_NOT_PERMITTED].contains(status) ? NATS_OK : status
+  }
 }
 
 /// Sends a message of some events when there is a connection, and counts them. On the bridge's thread.

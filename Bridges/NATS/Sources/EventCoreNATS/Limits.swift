@@ -7,7 +7,7 @@ import Foundation
 let longestInbox = 2_000_000
 
 extension Duration {
-  /// A hundred years: as good as for ever, and the client's nanoseconds and `Date` have room for it.
+  /// A hundred years: as good as for ever, and the client's nanoseconds have room for it.
   private static let longest = Duration.seconds(100 * 365 * 86_400)
 
   /// At most a hundred years, so that it can be added to a time.
@@ -20,11 +20,10 @@ extension Duration {
   }
 }
 
-extension Date {
-  init(after limit: Duration) { self.init(timeIntervalSinceNow: Double(limit.milliseconds) / 1000) }
+extension ContinuousClock.Instant {
+  // Not a `Date`: the wall clock may be set meanwhile.
+  init(after limit: Duration) { self = .now + .milliseconds(limit.milliseconds) }
 
   /// How many are left until then: at least 1, since the client takes 0 for its default.
-  func milliseconds(atMost most: Int64 = .max) -> Int64 {
-    min(most, Int64(max(1, timeIntervalSinceNow * 1000)))
-  }
+  func milliseconds(atMost most: Int64 = .max) -> Int64 { min(most, (self - .now).milliseconds) }
 }

@@ -25,13 +25,14 @@ final class Link: @unchecked Sendable {
   private let reconnect: NATSBridge.Reconnecting
   private(set) var connection: OpaquePointer?
   private let condition = NSCondition()
+  private static let timers = DispatchQueue(label: "NATSBridge.timers")
   private var phase = Phase.new
   /// Why the last attempt at a connection has failed, of the present outage or, if there is none, of the last one.
   private var lastFailure = NATS_OK
   /// Whether this side ends the connection.
   private var isClosing = false
   /// Until when to wait for a connection; nil is for ever.
-  private var limit: Date?
+  private var limit: ContinuousClock.Instant?
   /// What waits for the first connection, or for there to be none.
   private var early: [(isWanted: @Sendable () -> Bool, send: @Sendable () -> Void)] = []
   /// How many of them there may be until those are looked for that nobody wants any more.
@@ -287,30 +288,15 @@ final class Link: @unchecked Sendable {
 
   /// Returns when all durable events were handled, or given back; false if the time is over before, or this side has
   /// ended the connection. Blocks.
-  func finishDeliveries(until deadline: Date) -> Bool {
+  func finishDeliveries(until deadline: ContinuousClock.Instant) -> Bool {
     while deliveries.wait(timeout: .now() + .milliseconds(Int(deadline.milliseconds(atMost: 100)))) == .timedOut {
-      guard deadline > Date(), !hasEnded else { return false }
+      guard deadline > .now, !hasEnded else { return false }
     }
     return true
   }
 
   /// Says that the client has something that nobody sends again if the connection breaks.
   func notePlain() { hasPlain.store(true, ordering: .relaxed) }
-
-  /// Waits until the server has read all that this connection has sent, and the client's reading thread its answer.
-  /// On a thread that was made for it, as by `blocking`, once: the client keeps the last error of each thread.
-  func flush(within milliseconds: Int64) -> natsStatus {
-    var status = natsConnection_FlushTimeout(connection, milliseconds)
-    guard status == NATS_OK else { return status }
-    // The client (3.4.1) says so as well if it could not write its question, and then has left the thread an error.
-    nats_GetLastError(&status)
-    guard status == NATS_OK else { return status }
-    // What its own thread could not write is lost, too.
-    var text: UnsafePointer<CChar>?
-    status = natsConnection_GetLastError(connection, &text)
-    // These are of what comes, or of one subject, and say nothing of what was written.
-    return [NATS_SLOW_CONSUMER, NATS_MISMATCH, NATS_NOT_PERMITTED].contains(status) ? NATS_OK : status
-  }
 
   /// How often the client has connected again. Waits for the thread that writes.
   private var reconnects: UInt64 {
@@ -344,9 +330,9 @@ final class Link: @unchecked Sendable {
     condition.withLock {
       while true {
         // First: a stream may refuse an event for ever, with the connection there.
-        if let limit, limit <= Date() { return false }
+        if let limit, limit <= .now { return false }
         guard phase == .new || phase == .broken else { return phase == .connected }
-        if let limit { _ = condition.wait(until: limit) } else { condition.wait() }
+        condition.wait()
       }
     }
   }
@@ -360,22 +346,34 @@ final class Link: @unchecked Sendable {
   /// Waits until the connection breaks, comes back or ends, or the time is over. It is for those whom the server has
   /// refused something that it may not refuse later, of which it tells nobody.
   func awaitChange(within limit: Duration) {
-    condition.withLock { _ = condition.wait(until: Date(after: limit)) }
+    condition.withLock {
+      wake(after: limit)
+      condition.wait()
+    }
+  }
+
+  /// Wakes some time later whoever waits for the condition, whose own waits with a limit go by the wall clock.
+  private func wake(after limit: Duration) {
+    // Not before, though the two clocks count by themselves.
+    Self.timers.asyncAfter(deadline: .now() + .milliseconds(Int(limit.milliseconds + 1))) { [condition] in
+      condition.withLock { condition.broadcast() }
+    }
   }
 
   /// Sends nothing more from some time on.
-  func setLimit(_ limit: Date) {
+  func setLimit(_ limit: ContinuousClock.Instant) {
     condition.withLock {
       self.limit = limit
       condition.broadcast()
     }
+    wake(after: limit - .now)
   }
 
   /// Whether this side has begun to end the connection, or it has ended.
   var endsOrHasEnded: Bool { condition.withLock { limit != nil || phase == .closed } }
 
   /// Whether nothing is sent any more: the time of a drain is over, or the connection has ended.
-  var isOver: Bool { condition.withLock { limit.map { $0 <= Date() } == true || phase == .closed } }
+  var isOver: Bool { condition.withLock { limit.map { $0 <= .now } == true || phase == .closed } }
 
   /// Whether this side has ended the connection.
   var hasEnded: Bool { condition.withLock { isClosing } }
@@ -384,7 +382,7 @@ final class Link: @unchecked Sendable {
   func close() {
     condition.withLock {
       isClosing = true
-      limit = .distantPast
+      limit = .now
       condition.broadcast()
     }
     finishReplies()

@@ -69,7 +69,7 @@ extension NATSBridge {
   /// - Throws: If it does not answer within some time, or the bridge was closed. While the client has the connection to
   ///   itself (``NATSBridge``), some half a second later.
   public func settle(within limit: Duration = .seconds(10)) async throws(NATSBridgeError) {
-    let deadline = Date(after: limit)
+    let deadline = ContinuousClock.Instant(after: limit)
     let result = await resultOrNil(about: deadline) { [link] in
       await blocking {
         Result { () throws(NATSBridgeError) in

@@ -182,7 +182,7 @@ public final class NATSBridge: Sendable {
   }
 
   private func drainOrLeave(_ limit: Duration) async -> Bool {
-    let deadline = Date(after: limit)
+    let deadline = ContinuousClock.Instant(after: limit)
     // The client takes half a second to close a connection whose server is silent.
     let isDrained = await resultOrNil(about: deadline, grace: .milliseconds(2000)) { [self] in
       await drain(until: deadline)
@@ -193,7 +193,7 @@ public final class NATSBridge: Sendable {
     return isDrained ?? false
   }
 
-  private func drain(until deadline: Date) async -> Bool {
+  private func drain(until deadline: ContinuousClock.Instant) async -> Bool {
     // What was too late before is not under way any more.
     let unsent = counts.unsent
     let all = registrations.withLock { Array($0.all.values) }
@@ -292,14 +292,16 @@ func blocking<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async 
 ///
 /// - Parameter late: Is called at the deadline if there is no result, on a thread that may block.
 func resultOrNil<Result: Sendable>(
-  about deadline: Date, grace: DispatchTimeInterval = .milliseconds(500),
+  about deadline: ContinuousClock.Instant, grace: DispatchTimeInterval = .milliseconds(500),
   _ body: @escaping @Sendable () async -> Result, late: @escaping @Sendable () -> Void = {}
 ) async -> Result? {
-  let (result, isOver) = (Locked<Result?>(nil), DispatchSemaphore(value: 0))
+  // Not a semaphore, which on Linux waits by the wall clock.
+  let (result, isOver) = (Locked<Result?>(nil), DispatchGroup())
+  isOver.enter()
   Task {
     let value = await body()
     result.withLock { $0 = value }
-    isOver.signal()
+    isOver.leave()
   }
   let end = DispatchTime.now() + .milliseconds(Int(deadline.milliseconds()))
   await blocking {

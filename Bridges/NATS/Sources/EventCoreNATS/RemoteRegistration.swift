@@ -78,7 +78,7 @@ public final class RemoteRegistration: Sendable {
   @discardableResult
   public func drain(within limit: Duration = .seconds(30)) async -> Bool {
     guard case .inward = kind else { return false }
-    let deadline = Date(after: limit)
+    let deadline = ContinuousClock.Instant(after: limit)
     let isDrained = await resultOrNil(about: deadline) { [self] in
       await blocking { [self] in
         defer { remove() }
@@ -90,7 +90,7 @@ public final class RemoteRegistration: Sendable {
 
   /// Ends a subscription once what the server has sent for it was dispatched, within some seconds, without waiting.
   func removeLater() {
-    let deadline = Date(timeIntervalSinceNow: 10)
+    let deadline = ContinuousClock.Instant(after: .seconds(10))
     let isBegun = beginDrain(until: deadline)
     // Of its own: it blocks, and the threads of the global queue are others' as well.
     Thread.detachNewThread { [self] in
@@ -103,9 +103,11 @@ public final class RemoteRegistration: Sendable {
   ///
   /// - Returns: Whether it was.
   @discardableResult
-  func drain(until deadline: Date) -> Bool { beginDrain(until: deadline) && awaitDrain(until: deadline) }
+  func drain(until deadline: ContinuousClock.Instant) -> Bool {
+    beginDrain(until: deadline) && awaitDrain(until: deadline)
+  }
 
-  private func beginDrain(until deadline: Date) -> Bool {
+  private func beginDrain(until deadline: ContinuousClock.Instant) -> Bool {
     guard case .inward(let subscription, let overrun) = kind else { return false }
     return subscription.withLock { $0 }?.use { subscription, link in
       overrun.beginDrain(of: subscription, longest: natsConnection_GetMaxPayload(link.connection))
@@ -116,7 +118,7 @@ public final class RemoteRegistration: Sendable {
   }
 
   @discardableResult
-  private func awaitDrain(until deadline: Date) -> Bool {
+  private func awaitDrain(until deadline: ContinuousClock.Instant) -> Bool {
     guard case .inward(let subscription, let overrun) = kind else { return false }
     return subscription.withLock { $0 }?.use { subscription, _ in
       var status = NATS_OK
@@ -124,7 +126,7 @@ public final class RemoteRegistration: Sendable {
       repeat {
         status = natsSubscription_WaitForDrainCompletion(subscription, deadline.milliseconds(atMost: 100))
         overrun.count(of: subscription)
-      } while status == NATS_TIMEOUT && deadline > Date()
+      } while status == NATS_TIMEOUT && deadline > .now
       if status == NATS_TIMEOUT { overrun.end(subscription) }
       return status == NATS_OK && natsSubscription_DrainCompletionStatus(subscription) == NATS_OK
     } ?? false
