@@ -30,7 +30,7 @@ extension NATSBridge {
     public var dispatched = 0
     /// Events that no receiver accepted: there is none, or all were full.
     public var unheard = 0
-    /// Came from a bridge of the same central, where they were dispatched already.
+    /// Came from a bridge of the same central, where they were dispatched already, or raised, maybe in another tree.
     public var own = 0
     /// Their message names another type.
     public var foreign = 0

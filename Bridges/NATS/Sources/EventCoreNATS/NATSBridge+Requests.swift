@@ -19,7 +19,7 @@ extension NATSBridge {
   /// answerers of this one. If none of them has it, or has it any more, the requester gets
   /// `EventWaitError.nobodyAnswers` if no machine answers such requests, or that which got it has no answerer or closes,
   /// `EventWaitError.timedOut(_:)` if none has answered in time, and ``NATSBridgeError`` if the bridge could not send
-  /// it or was closed.
+  /// it or was closed. What the coding of the query throws, or that of the answer when it arrives, is thrown as it is.
   ///
   /// - Parameters:
   ///   - query: What is asked.

@@ -23,6 +23,8 @@ extension NATSBridge {
   /// mounted one while it climbed, by a handler or another thread, has no path: it is counted as ``Counts/unsent``.
   ///
   /// What comes in is raised at the node with the same names, and does not go out again; what its handlers raise does.
+  /// Bridges of one central do not exchange what is raised in their trees (``Counts/own``): each tree of a process needs
+  /// a central of its own.
   /// Without such a node it is counted as ``Counts/unheard``; of several nodes with one name the first one gets it. One
   /// whose path has more than some 4,000 bytes is counted as ``Counts/tooLarge`` where it is raised. Mount no node
   /// below another one for the same type: each sends what is raised below both.

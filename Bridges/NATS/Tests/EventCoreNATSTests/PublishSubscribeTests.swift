@@ -241,6 +241,23 @@ struct Reading: RemoteEvent, Equatable {
     } throws: { ($0 as? NATSBridgeError)?.reason == .noServer }
   }
 
+  @Test("handlers get the time of the arrival, by the clock of the central there (D8)", arguments: cores)
+  func times(core: EventCentral.Core) async throws {
+    let (server, clock, times) = (try ServerProcess(), ManualClock(), Log<DispatchTime>())
+    let sender = try await NATSBridge.to(server, on: EventCentral(core: core))
+    let receiver = try await NATSBridge.to(server, on: EventCentral(core: core, clock: clock))
+    Reading.addListener(nil, { _, _, time in times.append(time) }, executeOn: .listenerThread, on: receiver.central)
+    try receiver.subscribe(Reading.self)
+    try await receiver.settle()
+    sender.publish(Reading.self)
+    await Held.hold(sender)
+    Reading(number: 1).queue(on: sender.central)
+    clock.advance(by: .seconds(3600))
+    Held.gate.signal()
+    #expect(await times.entries(atLeast: 1) == [receiver.central.now])
+    for bridge in [sender, receiver] { await bridge.drain() }
+  }
+
   struct Note: RemoteEvent, Equatable {
     static let subject = "tests.note"
     var number: Int

@@ -84,6 +84,26 @@
       await receiver.drain()
     }
 
+    @Test("what a coordinator passes on is asked of its parent in the trace of the emission")
+    func coordinators() async throws {
+      let server = try ServerProcess()
+      let found = Found()
+      let plant = try await Machine(server, on: there) { _ in
+        found.append(Self.trace)
+        return .handled
+      }
+      try await plant.answer(as: "plant", carrying: [Incident.self])
+      let hall = try await Machine(server, on: here)
+      try await hall.forward(to: "plant", carrying: [Incident.self])
+      let span = tracer.startSpan("request", context: .topLevel)
+      _ = await ServiceContext.$current.withValue(span.context) { await hall.emit(Incident.smoke(1)) }
+      span.end()
+      #expect(await found.entries(atLeast: 1) == [span.traceID])
+      #expect(await hall.log.entries(atLeast: 1) == ["smoke(1) handled"])
+      #expect(await hall.bridge.drain())
+      await plant.bridge.drain()
+    }
+
     @Test("requests, trees and streams go on in their traces as well")
     func others() async throws {
       let server = try ServerProcess(["--jetstream"])
