@@ -19,10 +19,11 @@
  *   list->added       exchange NULL     G2 push, CAS (warm)     exchange NULL, then push
  *   list->rest        exchange, store   -                       exchange NULL
  *   cursor, bump      read, write       -                       of a thread that has ended
- * A segment has one listing. It belongs to the owner until the segment is used or listed for the first time, to whoever
- * has taken the segment off a list, from there to G3, and to nobody while `free` is 0. A G1 that finds `free` 0 makes a listing by G2. So a segment with a bit set is on one list or
- * with one holder, and never on a list twice. G1 releases what was done with the slot, G3 acquires it. Only the
- * owner stores into `rest`, and only after it has emptied it, so that a plain store loses nothing. Both parts of a list
+ * A segment has one listing. It belongs to the owner until the segment is used or listed for the first time, to
+ * whoever has taken the segment off a list, from there to G3, and to nobody while `free` is 0. A G1 that finds `free`
+ * 0 makes a listing by G2. So a segment with a bit set is on one list or with one holder, and never on a list twice.
+ * G1 releases what was done with the slot, G3 acquires it. Only the owner stores into `rest`, and only after it has
+ * emptied it, so that a plain store loses nothing. Both parts of a list
  * are taken whole, so that there is no ABA. Tests/Models/slab.pml models G1 to G3 beside a trim.
  *
  * Progress: taking is wait-free while a segment has a slot. The next segment costs one or two exchanges, or fresh
