@@ -357,7 +357,9 @@ EVC_API EVC_MUST_USE enum evc_status evc_mailbox_pump(struct evc_mailbox *mailbo
  * away.
  *
  * A backlog is sorted before its first event begins: 4 to 12 ns an event, and the clock is read after each 1,024. So a
- * pump may return EVC_TIMED_OUT with nothing handled; the next one goes on sorting where it stopped.
+ * pump may return EVC_TIMED_OUT with nothing handled; the next one goes on sorting where it stopped, but for a stack to
+ * which more was posted: while more comes between two pumps than one of them can sort, none of it begins. With
+ * EVC_OVERFLOW_DROP_OLDEST the backlog is sorted at once, whatever the clock says.
  *
  * Threads, Progress, Ownership, Errors: as `evc_mailbox_pump`.
  */

@@ -115,7 +115,8 @@ extension EventCentral {
   /// millisecond, and goes by the processor's counter of ticks in between, where that has one rate (x86-64): it is then
   /// less than two microseconds off, mostly less than 50 nanoseconds. No handler begins before its dispatch in the file.
   ///
-  /// **Complexity**: as ``observe(times:)`` with the sampling. Each thread writes to memory of its own.
+  /// **Complexity**: as ``observe(times:)`` with the sampling. Each thread writes to memory of its own; one that
+  /// writes to two traces in turn takes a mutex for each record.
   public func startTracing(_ sampling: EventSampling = .all, limit: Int = 1_000_000) -> EventTracing {
     require(
       sampling != .none && limit > 0,

@@ -8,8 +8,8 @@
 /// EventPool<ImageProcessor>(capacity: 2, scaler: .dynamic(2...8))
 /// ```
 ///
-/// It changes the number by one thread at a time, of a pool outside of its minimum and maximum at once to the nearer of
-/// the two. It does not oscillate: the limits for growing and shrinking lie apart, each condition has to hold without a
+/// It changes the number by one thread at a time; a pool outside of its minimum and maximum goes to the nearer of the two
+/// at once. It does not oscillate: the limits for growing and shrinking lie apart, each condition has to hold without a
 /// break for its time, and every change restarts both times.
 ///
 /// The waiting time is estimated from the events that wait and those that were handled since the scaler

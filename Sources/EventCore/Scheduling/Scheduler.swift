@@ -129,7 +129,8 @@ final class Scheduler: Sendable {
     hasEnded.withLock { $0 = true }
     existing?.close()
     let cancel = alarm.withLock { alarm in
-      defer { alarm = Alarm() }
+      // No deadline is earlier, so that nobody who is about to announce one sets another alarm.
+      defer { alarm = Alarm(deadline: 0) }
       return alarm.cancel
     }
     cancel?()

@@ -21,8 +21,8 @@ private func fieldType(_ type: Any.Type, _ index: Int, _ field: UnsafeMutablePoi
 private func fieldOffset(_ type: Any.Type, _ index: Int) -> Int
 
 /// The stored properties of the objects of a class, those of its base classes first, without those of classes of
-/// Objective-C: their types, and where they lie, in bytes from the object's address. It reads no object. What lies in a
-/// `weak` or `unowned` property is a reference of another form than the type.
+/// Objective-C: their types, `()` for what cannot be copied, and where they lie, in bytes from the object's address. It
+/// reads no object. What lies in a `weak` or `unowned` property is a reference of another form than the type.
 func storedProperties(of type: AnyClass) -> [(type: Any.Type, offset: Int)] {
   (0..<fieldCount(type)).map { index in
     var field = Field()

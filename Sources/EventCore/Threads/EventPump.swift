@@ -110,7 +110,9 @@ public final class EventPump {
   /// millisecond away. A handler is never interrupted.
   ///
   /// The lock-free core sorts a backlog before its first event begins: 4 to 12 ns an event, with a look at the clock after
-  /// each 1,024. So a run may reach its deadline with nothing handled; the next one goes on where it stopped.
+  /// each 1,024. So a run may reach its deadline with nothing handled; the next one goes on where it stopped, but for a
+  /// stack to which more was sent: while more comes between two runs than one of them can sort, none of it begins. On a
+  /// central with a clock of its own, and with ``EventOverflowPolicy/dropOldest``, it sorts without looking at the clock.
   ///
   /// With `EventCentral(timers: .pumps)` the clock is also read without a deadline, for the timers, after at most 32
   /// events.

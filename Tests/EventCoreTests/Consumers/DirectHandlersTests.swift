@@ -198,14 +198,21 @@ struct DirectHandlersTests {
       let central = EventCentral(core: core)
       let thread = EventThread(on: central)
       let (calls, begun) = (Calls(), Gate())
-      let handle = thread.addEventCallback { (_: E) in
-        if calls.hasEnded.load(ordering: .sequentiallyConsistent) { calls.late.add(1, ordering: .relaxed) }
-        if calls.count.add(1, ordering: .relaxed).newValue == 3 { begun.open() }
-      }
+      let handles = Log<any EventListenerHandling>()
+      handles.append(
+        thread.addEventCallback { (_: E) in
+          if calls.hasEnded.load(ordering: .sequentiallyConsistent) { calls.late.add(1, ordering: .relaxed) }
+          guard calls.count.add(1, ordering: .relaxed).newValue == 3 else { return }
+          begun.open()
+          // The wait for this call has begun, or begins now, and does not end before the call.
+          while handles.entries[0].isActive { yieldThread() }
+          for _ in 0..<1_000 { yieldThread() }
+          if calls.hasEnded.load(ordering: .sequentiallyConsistent) { calls.late.add(1, ordering: .relaxed) }
+        })
       let count = 2_000
       #expect((0..<count).map { _ in event() }.queue(on: central) == count)
       begun.pass()
-      handle.removeAndWait()
+      handles.entries[0].removeAndWait()
       calls.hasEnded.store(true, ordering: .sequentiallyConsistent)
       #expect(thread.drain())
       #expect(calls.late.load(ordering: .relaxed) == 0)

@@ -27,6 +27,8 @@ final class Link: @unchecked Sendable {
   private let condition = NSCondition()
   private static let timers = DispatchQueue(label: "NATSBridge.timers")
   private var phase = Phase.new
+  /// Waits end with it, at the next change. Entered once.
+  private var change = DispatchGroup()
   /// Why the last attempt at a connection has failed, of the present outage or, if there is none, of the last one.
   private var lastFailure = NATS_OK
   /// Whether this side ends the connection.
@@ -50,6 +52,7 @@ final class Link: @unchecked Sendable {
     self.central = central
     name = options.name
     reconnect = options.reconnecting
+    change.enter()
   }
 
   /// Those of durable events that are not decided. Each has the link.
@@ -58,6 +61,7 @@ final class Link: @unchecked Sendable {
   let subscriptions = Locked(Subscriptions())
 
   deinit {
+    change.leave()
     // What was being sent when it was closed. First: a message may not outlive the client's library.
     SpentMessages.shared.destroyAll()
     natsConnection_Destroy(connection)
@@ -165,7 +169,7 @@ final class Link: @unchecked Sendable {
         if phase != .closed { phase = next }
         self.early = []
       }
-      condition.broadcast()
+      tellOfChange()
       return (phase, self.isClosing, self.early)
     }
     // They wait for the network, and this thread is that of all connections.
@@ -343,30 +347,30 @@ final class Link: @unchecked Sendable {
     return limit.milliseconds(atMost: most)
   }
 
-  /// Waits until the connection breaks, comes back or ends, or the time is over. It is for those whom the server has
-  /// refused something that it may not refuse later, of which it tells nobody.
+  /// Waits for the connection to break, come back or end, or for some time, like those whom the server has refused what
+  /// it may not refuse later, of which it tells nobody.
   func awaitChange(within limit: Duration) {
-    condition.withLock {
-      wake(after: limit)
-      condition.wait()
-    }
+    _ = condition.withLock { change }.wait(timeout: .now() + .milliseconds(Int(limit.milliseconds)))
   }
 
-  /// Wakes some time later whoever waits for the condition, whose own waits with a limit go by the wall clock.
-  private func wake(after limit: Duration) {
-    // Not before, though the two clocks count by themselves.
-    Self.timers.asyncAfter(deadline: .now() + .milliseconds(Int(limit.milliseconds + 1))) { [condition] in
-      condition.withLock { condition.broadcast() }
-    }
+  /// Wakes all who wait, to look again. With the mutex held.
+  private func tellOfChange() {
+    condition.broadcast()
+    change.leave()
+    change = DispatchGroup()
+    change.enter()
   }
 
   /// Sends nothing more from some time on.
   func setLimit(_ limit: ContinuousClock.Instant) {
     condition.withLock {
       self.limit = limit
-      condition.broadcast()
+      tellOfChange()
     }
-    wake(after: limit - .now)
+    // Waits of a condition with a limit go by the wall clock. A millisecond more, since these two clocks are apart, too.
+    Self.timers.asyncAfter(deadline: .now() + .milliseconds(Int((limit - .now).milliseconds + 1))) { [condition] in
+      condition.withLock { condition.broadcast() }
+    }
   }
 
   /// Whether this side has begun to end the connection, or it has ended.
@@ -383,7 +387,7 @@ final class Link: @unchecked Sendable {
     condition.withLock {
       isClosing = true
       limit = .now
-      condition.broadcast()
+      tellOfChange()
     }
     finishReplies()
     natsConnection_Close(connection)

@@ -224,7 +224,8 @@ private final class CoordinatorPlace: Sendable {
   /// Also in a place that is full, since the answer comes once.
   func tell(_ event: any CoordinateEvents, _ answer: Result<EventEmission, any Error>) {
     let visit = Visit(self)
-    handle.runInPlace { [weak answers] in withExtendedLifetime(visit) { answers?.tell(event, answer) } }
+    // The weak reference is not read here, where it would be the last one for a moment.
+    handle.runInPlace { [self] in withExtendedLifetime(visit) { answers?.tell(event, answer) } }
   }
 }
 

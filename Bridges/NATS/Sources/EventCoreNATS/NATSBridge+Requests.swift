@@ -23,8 +23,8 @@ extension NATSBridge {
   ///
   /// - Parameters:
   ///   - query: What is asked.
-  ///   - answer: The type of the answer. Its name, without those of the module and of the types around it, is a word of
-  ///     the subject: requests find the answers of one name.
+  ///   - answer: The type of the answer. Its ``RemoteEvent/remoteName`` if it is one, and else its name without those of
+  ///     the module and of the types around it, is a word of the subject: requests find the answers of one name.
   ///   - coding: The form of the answer, the same on both sides.
   ///   - limit: How long to wait for another machine, by the clock of this one (`ContinuousClock`), whatever clock the
   ///     central has. A requester that waits less than that gives up by itself.
@@ -164,8 +164,8 @@ extension NATSBridge {
     fatalError(
       """
       The bridges of a central either forward the requests of a kind or answer them, each once, and those of \
-      \(Query.self) for \(Answer.self) are \(other) already: what was answered would go out again. Remove that \
-      registration first.
+      \(Query.self) for \(Answer.self), or for a type of that name, are \(other) already: what was answered would go out \
+      again, or as the other type. Remove that registration first, or give the types names of their own.
       """)
   }
 }
@@ -176,11 +176,11 @@ private struct Claim: Hashable {
   /// What the bridges of all centrals do. A bridge gives its claims back when it ends.
   static let all = Locked<[Claim: (use: Use, bridges: Set<ObjectIdentifier>)]>([:])
   private let query: ObjectIdentifier
-  private let answer: ObjectIdentifier
+  private let answer: String
   private let central: ObjectIdentifier
 
   init<Query, Answer>(_ query: Query.Type, _ answer: Answer.Type, _ central: EventCentral) {
-    (self.query, self.answer) = (ObjectIdentifier(query), ObjectIdentifier(answer))
+    (self.query, self.answer) = (ObjectIdentifier(query), answerName(answer))
     self.central = ObjectIdentifier(central)
   }
 }
@@ -223,7 +223,12 @@ private final class Room: Sendable {
 /// are found by the types of both.
 private func requestSubject<Query: RemoteEvent, Answer>(_ query: Query.Type, _ answer: Answer.Type) -> String {
   checkSubject(Query.subject, of: "the RemoteEvent \(Query.self)")
-  return "\(Query.subject).request.\(subjectWord(String(describing: Answer.self)))"
+  return "\(Query.subject).request.\(subjectWord(answerName(answer)))"
+}
+
+/// What stands for a type of answers in subjects: types of one name are one.
+private func answerName<Answer>(_ answer: Answer.Type) -> String {
+  (answer as? any RemoteEvent.Type)?.remoteName ?? String(describing: answer)
 }
 
 /// Sends the requests of one type.
