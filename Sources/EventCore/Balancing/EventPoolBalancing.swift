@@ -65,8 +65,8 @@ extension EventPoolBalancing {
 /// ``EventPoolBalancing/chooseThread(for:)`` and cannot be copied. The figures are momentary: other
 /// threads dispatch and handle events meanwhile.
 public struct EventPoolChoice: ~Copyable {
-  /// How many threads there are to choose from, at least 2. They are numbered from 0, in the order in
-  /// which they joined the pool.
+  /// How many threads there are to choose from, at least 2. They are numbered from 0, in the order in which they got
+  /// their callbacks for the type; ``index(of:)`` tells which thread of the pool it is.
   public let count: Int
   private let loads: UnsafeRawPointer
   private let stride: Int

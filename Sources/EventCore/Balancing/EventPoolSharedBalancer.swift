@@ -12,7 +12,9 @@
 /// If the threads of a pool are not alike, use another balancer.
 ///
 /// A callback with ``EventListenerInterest/latestOnly`` gets the newest event that waits in the pool: the
-/// first such callback of every thread for a type shares one waiting event, the second another, and so on.
+/// first such callback of every thread for a type shares one waiting event, the second another, and so on. Those with
+/// ``EventListenerInterest/latestPerKey`` are counted apart. One that takes the place of a callback that was removed may
+/// miss an event, if another thread was dispatching one before: the two share the place.
 ///
 /// A callback that is added to a thread later gets what is dispatched from then on (D4). The callbacks that
 /// a new thread is made with get what waits as well.

@@ -8,10 +8,12 @@ struct PoolRoute: Hashable {
   let key: UInt
   var ordinal: Int
 
-  /// The route of a key for a conflated receiver, with the first unused ordinal from 1 on.
-  static func freeForConflated(_ key: UInt, isUsed: (PoolRoute) -> Bool) -> PoolRoute {
-    var route = PoolRoute(key: key, ordinal: 1)
-    while isUsed(route) { route.ordinal += 1 }
+  /// The route of a key for a conflated receiver, with the first unused ordinal: from 1 on, or from -1 down for the
+  /// newest of each key, since a place in a shared mailbox is of one kind.
+  static func freeForConflated(_ key: UInt, isPerKey: Bool, isUsed: (PoolRoute) -> Bool) -> PoolRoute {
+    let step = isPerKey ? -1 : 1
+    var route = PoolRoute(key: key, ordinal: step)
+    while isUsed(route) { route.ordinal += step }
     return route
   }
 }
@@ -124,7 +126,7 @@ final class PoolRoutes: @unchecked Sendable {
   }
 
   private func makeTarget(_ route: PoolRoute, _ state: State) -> Target {
-    let balancer = route.ordinal > 0 ? balancer.needs?.forFurtherRoute() ?? balancer : balancer
+    let balancer = route.ordinal != 0 ? balancer.needs?.forFurtherRoute() ?? balancer : balancer
     let sink = basis.core.parts.makeBalancer(
       PoolChooser(balancer, key: route.key, drop: state.drops[route.key], basis.clock))
     basis.names.set(sink.subscription, name)

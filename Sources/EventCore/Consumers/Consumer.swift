@@ -23,6 +23,8 @@ import Synchronization
 @usableFromInline
 final class Consumer: @unchecked Sendable {
   let basis: CentralBasis
+  /// Of a worker: whether it takes from its shared mailbox.
+  let isAdmitted = Atomic<Bool>(false)
   @usableFromInline let calls: HandlerCalls
   private(set) var registry: HandlerRegistry!
   let hooks: ConsumerHooks
@@ -109,6 +111,8 @@ final class Consumer: @unchecked Sendable {
   func admit() {
     registry.admit()
     mailbox.admit()
+    // Relaxed: a deterministic central asks, on one thread.
+    isAdmitted.store(true, ordering: .relaxed)
   }
 
   /// Ends a handler. True for the first call. Any thread.

@@ -147,6 +147,7 @@ final class ConsumerPump: @unchecked Sendable {
   /// As those of the consumer.
   var isOpen: Bool { consumer?.isOpen ?? false }
   var delivers: Bool { consumer?.delivers ?? false }
+  var isAdmitted: Bool { consumer?.isAdmitted.load(ordering: .relaxed) ?? false }
 
   /// The thread that drives is about to deliver whatever waits: a wake-up so far needs no job of its own.
   func willDeliver() {

@@ -226,7 +226,7 @@ final class HandlerRegistry: @unchecked Sendable {
     routes.expect(type.key, drop: type.drop)
     let receiver: Receiver
     if conflation.isConflated {
-      let route = PoolRoute.freeForConflated(type.key) { state.conflated[$0] != nil }
+      let route = PoolRoute.freeForConflated(type.key, isPerKey: conflation.keys != nil) { state.conflated[$0] != nil }
       receiver = Receiver(type, consumer: consumer, conflation, ordinal: route.ordinal)
       receiver.subscription = consumer.mailbox.addLatestSubscription(receiver)
       state.conflated[route] = receiver

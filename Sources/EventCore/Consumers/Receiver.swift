@@ -31,7 +31,7 @@ import Synchronization
 final class Receiver: @unchecked Sendable {
   let type: EventTypeActions
   /// Identifies the receiver among those of all threads of a pool. The ordinal is 0, except that a consumer's
-  /// conflated receivers for one type are numbered from 1 on.
+  /// conflated receivers for one type have numbers of their own.
   let route: PoolRoute
   var key: UInt { type.key }
   /// Ends a payload; nil for types without references.

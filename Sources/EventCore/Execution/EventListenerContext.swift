@@ -7,7 +7,8 @@ import Dispatch
 ///
 /// Without `executeOn:` a callback is called where it is registered. It need not be `Sendable` then, and
 /// registration traps if events cannot be delivered to that place. With `executeOn:` the callback has to be
-/// `Sendable`, and registration never traps.
+/// `Sendable`, and registration never traps for the place, but for an actor other than the main one in a deterministic
+/// central.
 public enum ExecuteEventOn: Sendable {
   /// In the place in which the listener is registered, or, if events cannot be delivered to it, in a task
   /// or on the listener thread; <doc:WhereHandlersRun> has the table.

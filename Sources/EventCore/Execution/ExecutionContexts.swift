@@ -51,12 +51,16 @@ package final class ExecutionContexts: @unchecked Sendable {
     /// Moves the statistics of ended consumers to `past`. Returns these consumers, to be released outside
     /// of the lock.
     mutating func fold() -> [Consumer] {
-      let ended = ending.filter(\.isSettled)
+      var ended: [Consumer] = []
+      ending.removeAll { consumer in
+        let isSettled = consumer.isSettled
+        if isSettled { ended.append(consumer) }
+        return isSettled
+      }
       guard !ended.isEmpty else { return [] }
       past = ended.reduce(past) { $0 + $1.statistics }
       pastMailboxes = ended.reduce(pastMailboxes) { $0 + $1.mailboxStatistics }
       for consumer in ended { consumer.leaveInstruments() }
-      ending.removeAll { consumer in ended.contains { $0 === consumer } }
       return ended
     }
   }

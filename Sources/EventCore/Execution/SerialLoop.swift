@@ -240,7 +240,7 @@ extension SerialLoop.Member {
   fileprivate var hasEvent: Bool { pump.waiting > 0 }
 
   /// Whether a worker takes from its shared mailbox, which it does to the end if that was closed.
-  fileprivate var takesShared: Bool { shared?.isClosed == true ? pump.delivers : pump.isOpen }
+  fileprivate var takesShared: Bool { pump.isAdmitted && (shared?.isClosed == true ? pump.delivers : pump.isOpen) }
 
   /// Whether a worker takes nothing new, and nothing is left for it.
   fileprivate var isDone: Bool { !pump.isOpen && !hasEvent && (!takesShared || shared?.waiting == 0) }

@@ -156,7 +156,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any, also inside a handler.
   ///
-  /// **Complexity**: O(listeners).
+  /// **Complexity**: O(listeners × receivers of their types), whose lists are copied.
   public func end() {
     // The contexts first: what waits there is cancelled, and not skipped. The list is for those on event threads.
     contexts.close()

@@ -89,7 +89,7 @@ public final class EventListenerScope: Sendable {
 
   /// Removes all listeners. Others can be added afterwards.
   ///
-  /// **Complexity**: O(listeners).
+  /// **Complexity**: O(listeners × receivers of their types), whose lists are copied.
   public func removeAll() {
     _ = removeAll(ending: false)
     sweep()
@@ -97,7 +97,7 @@ public final class EventListenerScope: Sendable {
 
   /// Removes all listeners, and later ones when they are added.
   ///
-  /// **Complexity**: O(listeners).
+  /// **Complexity**: O(listeners × receivers of their types), whose lists are copied.
   public func end() {
     _ = removeAll(ending: true)
     sweep()

@@ -12,7 +12,7 @@ protocol RouteRegistry: AnyObject, Sendable {
   /// tells whether a handler needs the time of the dispatch. The subscription is of the same core.
   ///
   /// - Parameters:
-  ///   - ordinal: 0, and from 1 on for the conflated subscriptions of one consumer to the key. A pool balances those with
+  ///   - ordinal: 0, and others for the conflated subscriptions of one consumer to the key. A pool balances those with
   ///     the same ordinal; routers do not ask.
   ///   - other: Gets its generation in the same step where it is subscribed, so that each event has found both of
   ///     these generations, or neither. Pools leave it as it is.

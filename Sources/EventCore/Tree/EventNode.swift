@@ -62,7 +62,7 @@ open class EventNode: @unchecked Sendable, Identifiable, CustomStringConvertible
     // Nobody else has a reference, so no other call with this node runs or follows. A walk that has collected
     // handlers of this node finds that they have ended.
     if let parent = core.endNode(node) {
-      letGoOfParent(parent)
+      letGoOfParent(parent, of: ObjectIdentifier(self))
     }
   }
 
@@ -137,6 +137,8 @@ extension EventNode: ActiveByItself {}
 /// A parent that `letGoOfParent` has to release next.
 private final class PendingParent {
   var node: EventNode?
+  /// The node that the loop is ending, whose `deinit` alone leaves its parent here.
+  var ending: ObjectIdentifier?
   /// That of the innermost loop of `letGoOfParent` on this thread.
   static let current = ThreadLocal<PendingParent>()
 }
@@ -145,18 +147,21 @@ private final class PendingParent {
 ///
 /// Each node of a long chain retains the next one. If each released its parent inside its own `deinit`, the
 /// stack would be as deep as the chain. So a parent that ends here, and calls this function in its `deinit`
-/// for its own parent, leaves that one to the loop below. One can be left at a time, as a chain needs; other
-/// nodes that end inside a user's `deinit` get loops of their own.
-func letGoOfParent(_ context: UnsafeMutableRawPointer) {
+/// for its own parent, leaves that one to the loop below. Other nodes that end meanwhile, by a user's `deinit` or with a
+/// handler's closure, get loops of their own.
+///
+/// - Parameter child: The node in whose `deinit` this is called; nil elsewhere.
+func letGoOfParent(_ context: UnsafeMutableRawPointer, of child: ObjectIdentifier? = nil) {
   var parent: EventNode? = Unmanaged<EventNode>.fromOpaque(context).takeRetainedValue()
   guard isKnownUniquelyReferenced(&parent) else { return }
-  if let outer = PendingParent.current.value, outer.node == nil {
+  if let child, let outer = PendingParent.current.value, outer.ending == child {
     outer.node = parent
     return
   }
   let pending = PendingParent()
   PendingParent.current.with(pending) {
-    while parent != nil {
+    while let next = parent.map({ ObjectIdentifier($0) }) {
+      pending.ending = next
       parent = nil
       // The parent that its `deinit` left, if it ended.
       parent = pending.node.take()

@@ -374,6 +374,20 @@ struct DeterminismTests {
     #expect(times.entries == [10, 20, 30].map { start + .seconds($0) })
     thread.cancel()
   }
+
+  @Test("a run while a thread of a shared pool is made leaves what waits for the pool")
+  func runWhileMaking() {
+    let world = EventCentral(deterministic: 1)
+    let pool = EventPool<EventThread>(capacity: 1, balancer: .shared, on: world) { _ in
+      let thread = EventThread()
+      thread.addEventCallback { (_: Number) in }
+      #expect(Number().queue(on: world) == 1)
+      #expect(world.run() == 0)
+      return thread
+    }
+    #expect(world.run() == 1)
+    pool.cancel()
+  }
 }
 
 extension EventPool {

@@ -331,4 +331,28 @@ struct SharedLatestTests {
     #expect(pool.drain())
     #expect(pool.statistics.skipped == 0)
   }
+
+  @Test("D4: callbacks for the newest event, and for the newest of each key, do not take each other's place", arguments: cores)
+  func twoKinds(core: EventCentral.Core) {
+    struct Moved: Conflatable {
+      var conflationKey: Int
+      var number: Int
+    }
+    for isPerKey in [false, true] {
+      let pool = Self.pool(core, 1) { _, _ in }
+      let thread = pool.withThreads { $0[0] }
+      thread.addEventCallback({ (_: Moved) in }, interestedIn: isPerKey ? .latestOnly : .latestPerKey).removeAndWait()
+      let log = Log<[Int]>()
+      thread.addEventCallback(
+        { (event: Moved) in log.append([event.conflationKey, event.number]) },
+        interestedIn: isPerKey ? .latestPerKey : .latestOnly)
+      let held = pool.holdAll()
+      for key in 0..<3 {
+        for number in 0..<2 { Moved(conflationKey: key, number: number).queue(on: pool.central) }
+      }
+      held.forEach { $0.letGo() }
+      #expect(pool.drain())
+      #expect(log.entries == (isPerKey ? [[0, 1], [1, 1], [2, 1]] : [[2, 1]]))
+    }
+  }
 }

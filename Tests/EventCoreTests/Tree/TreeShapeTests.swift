@@ -114,6 +114,33 @@ struct TreeShapeTests {
     #expect(lifetime.alive == 0)
   }
 
+  @Test("D9: nodes of a long chain that own other nodes end one after the other, and those at once", arguments: cores)
+  func chainOfOwners(core: EventCentral.Core) {
+    final class Screen: EventNode {
+      var helper: EventNode?
+      var ends: (() -> Void)?
+      deinit {
+        helper = nil
+        ends?()
+      }
+    }
+    var leaf: EventNode? = EventNode(core: core)
+    for number in 0..<100_000 {
+      let top = number % 10_000 == 0 ? EventNode(core: core) : nil
+      // The only reference to its parent, if it has one.
+      let helper = top.map { EventNode(parent: $0) } ?? EventNode(core: core)
+      let screen = Screen(parent: leaf)
+      if number % 2 == 0 {
+        screen.helper = helper
+      } else {
+        screen.addHandler { (_: Note) in withExtendedLifetime(helper) {} }
+      }
+      if top != nil { screen.ends = { [weak top] in #expect(top == nil) } }
+      leaf = screen
+    }
+    leaf = nil
+  }
+
   @Test("D4: a flat tree and a chain of many nodes call each handler once", arguments: cores)
   func manyHandlers(core: EventCentral.Core) {
     for isFlat in [true, false] {
