@@ -7,14 +7,11 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
-/* RUSAGE_THREAD. */
-#define _GNU_SOURCE 1
 #include "platform/allocator.h"
 #include "platform/compiler.h"
 #include "suite.h"
 
 #include <string.h>
-#include <sys/resource.h>
 
 #define KEY 1u
 #define RESERVE 3000u
@@ -440,57 +437,6 @@ static const char *kept(void)
 	return suite_alone(kept_alone);
 }
 
-/* The pages of memory are counted where the sanitizers have no memory of their own beside it. */
-#if defined(RUSAGE_THREAD) && !defined(SUITE_ADDRESS_SANITIZER) && !defined(SUITE_THREAD_SANITIZER)
-/* Some may be of code that the system has let go. A slab with a single segment in use has 62 others without pages. */
-#define FAULTS_OF_OTHERS 8
-
-static long faults(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_THREAD, &usage);
-	return usage.ru_minflt;
-}
-
-static struct evc_router *touched;
-
-static const char *use_one_segment(void)
-{
-	EXPECT_OK(evc_dispatch_bytes(touched, KEY, EVC_LANE_QUEUE_NORMAL, &(uint64_t){ 1 }, 8, 8, NULL));
-	return NULL;
-}
-
-static const char *count_faults(void)
-{
-	uint64_t number = 1;
-	long before;
-
-	EXPECT_OK(evc_reserve(CACHED));
-	EXPECT_OK(send(touched, ++number, NULL));
-	before = faults();
-	EXPECT(send_all(touched, &number) + 1 >= CACHED, "%llu sent", (unsigned long long)number);
-	EXPECT(faults() - before < FAULTS_OF_OTHERS, "%ld page faults in %llu posts", faults() - before,
-	       (unsigned long long)number);
-	return NULL;
-}
-
-/* The second thread takes over the memory of the first, of which most was never used. */
-static const char *untouched(void)
-{
-	struct end end;
-
-	EXPECT_OK(evc_router_create(&touched));
-	EXPECT_NONE(open_end(&end, touched, true));
-	EXPECT_NONE(suite_alone(use_one_segment));
-	EXPECT_NONE(suite_alone(count_faults));
-	EXPECT_STATUS(evc_mailbox_pump(end.mailbox, UINT64_MAX), EVC_EMPTY);
-	EXPECT_NONE(close_end(&end, touched));
-	evc_router_destroy(touched);
-	return NULL;
-}
-#endif
-
 static const struct evc_suite_test tests[] = {
 	{ "D2 D5 a reserve is used again and again by posts that must not wait", used_again },
 	{ "D5 the first dispatches of a thread allocate nothing if it has reserved their envelopes", ordinary },
@@ -498,9 +444,6 @@ static const struct evc_suite_test tests[] = {
 	{ "D4 D5 a post that must not wait reaches all receivers or none", all_or_none },
 	{ "D1 D5 a chain is posted by hand without waiting, or refused", by_hand },
 	{ "D5 a thread that may not unregister keeps its reserve", kept },
-#ifdef FAULTS_OF_OTHERS
-	{ "D5 a post that must not wait has no page fault, also after another thread that has ended", untouched },
-#endif
 	{ "D12 the consumer of a polled mailbox is not put to sleep", nobody_sleeps },
 	{ "D5 the consumer of a polled mailbox allocates nothing, not even for its first envelope", first_takes },
 };

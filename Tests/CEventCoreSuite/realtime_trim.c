@@ -2,15 +2,19 @@
 /* Copyright the EventCore authors */
 /*
  * The reserve of a thread that must not wait, beside trims and on all lanes: while no more is under way than was
- * reserved, nothing is refused.
+ * reserved, nothing is refused, and no page is missing.
  */
 #include "platform/config.h"
 
 #ifdef EVC_URCU
+/* RUSAGE_THREAD. */
+#define _GNU_SOURCE 1
 #include "eventcore/pool.h"
 #include "memory/thread_record.h"
 #include "platform/compiler.h"
 #include "suite.h"
+
+#include <sys/resource.h>
 
 #define KEY 1u
 #define KEPT_KEY 2u
@@ -196,12 +200,63 @@ static const char *after_a_smaller_one(void)
 }
 #endif
 
+/* The pages of memory are counted where the sanitizers have no memory of their own beside it. */
+#if defined(RUSAGE_THREAD) && !defined(SUITE_ADDRESS_SANITIZER) && !defined(SUITE_THREAD_SANITIZER)
+/* Some may be of code that the system has let go. A slab with a single segment in use has 62 others without pages. */
+#define FAULTS_OF_OTHERS 8
+
+static long faults(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_minflt;
+}
+
+static struct world touched;
+
+static const char *use_one_segment(void)
+{
+	EXPECT_OK(evc_dispatch_bytes(touched.router, KEY, EVC_LANE_QUEUE_NORMAL, &(uint64_t){ 1 }, 8, 8, NULL));
+	return NULL;
+}
+
+static const char *count_faults(void)
+{
+	uint64_t sent = 0;
+	long before;
+
+	EXPECT_OK(evc_reserve(CACHED));
+	EXPECT_OK(send(&touched, EVC_LANE_QUEUE_NORMAL));
+	before = faults();
+	while (send(&touched, EVC_LANE_QUEUE_NORMAL) == EVC_OK)
+		sent++;
+	EXPECT(sent + 1 >= CACHED, "%llu sent", (unsigned long long)sent);
+	EXPECT(faults() - before < FAULTS_OF_OTHERS, "%ld page faults in %llu posts", faults() - before,
+	       (unsigned long long)sent);
+	return NULL;
+}
+
+/* The second thread takes over the memory of the first, of which most was never used. */
+static const char *untouched(void)
+{
+	EXPECT_NONE(open_world(&touched));
+	EXPECT_NONE(suite_alone(use_one_segment));
+	EXPECT_NONE(suite_alone(count_faults));
+	EXPECT_STATUS(evc_mailbox_pump(touched.mailboxes[0], UINT64_MAX), EVC_EMPTY);
+	return close_world(&touched);
+}
+#endif
+
 static const struct evc_suite_test tests[] = {
 #ifndef EVC_ADDRESS_SANITIZER
 	{ "D5 a smaller reserve takes nothing of a larger one", after_a_smaller_one },
 #endif
 	{ "D5 a reserve suffices after a burst, whatever pages a trim has given back", after_a_burst },
 	{ "D5 a reserve suffices on all lanes", on_all_lanes },
+#ifdef FAULTS_OF_OTHERS
+	{ "D5 a post that must not wait has no page fault, also after another thread that has ended", untouched },
+#endif
 	{ "D5 a trim takes nothing of a reserve, not even for a moment", beside_trims },
 };
 SUITE_GROUP(suite_realtime_trim, tests);

@@ -125,8 +125,16 @@ extension EventListenerHandling {
     }
   }
 
-  // What `receive` returns is of this class.
-  private var registration: ListenerRegistration { self as! ListenerRegistration }
+  private var registration: ListenerRegistration {
+    guard let registration = self as? ListenerRegistration else {
+      refuse(
+        """
+        queueInPlace() and runInPlace() go to the place of a listener, and \(type(of: self)) is no listener's handle: call \
+        them on what EventCoordinator.receive() has returned.
+        """, file: #fileID, line: #line)
+    }
+    return registration
+  }
 }
 
 private func dispatch<E: CoordinateEvents>(

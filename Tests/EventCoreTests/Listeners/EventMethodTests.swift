@@ -333,8 +333,8 @@ struct EventMethodTests {
   }
 
   class Ledger<Entry: Eventable>: EventListening, @unchecked Sendable {
+    // `lines` is guarded by the lock; all else is constant.
     private let lock = Guarded(())
-    // Guarded by the lock.
     private var lines: [String] = []
     // Of an object that has gone.
     unowned var author: Lifetime
@@ -353,6 +353,7 @@ struct EventMethodTests {
   }
 
   final class SignedLedger: Ledger<Ping>, @unchecked Sendable {
+    // Its property is set before others know the object.
     @EventMethod<SignedLedger, Ping>(executeOn: .listenerThread)
     private var onPing = { (self, event, priority, dispatchTime) in self.log.append(2) }
   }

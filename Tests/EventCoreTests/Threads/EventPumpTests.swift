@@ -229,8 +229,8 @@ struct EventPumpTests {
     #expect(Heavy(number: 0, token: lifetime.token()).queue(on: central) == 0)
   }
 
-  /// Its closure and its pump stay on one thread.
   final class Window: @unchecked Sendable {
+    // The test's thread alone uses it, which is that of the pump.
     var needsFrame = false
     private(set) var pump: EventPump!
 

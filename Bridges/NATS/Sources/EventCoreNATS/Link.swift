@@ -347,8 +347,8 @@ final class Link: @unchecked Sendable {
     return limit.milliseconds(atMost: most)
   }
 
-  /// Waits for the connection to break, come back or end, or for some time, like those whom the server has refused what
-  /// it may not refuse later, of which it tells nobody.
+  /// Waits until the connection breaks, comes back or ends, or some time has passed. For those whom the server has
+  /// refused what it may accept later: of that it tells nobody.
   func awaitChange(within limit: Duration) {
     _ = condition.withLock { change }.wait(timeout: .now() + .milliseconds(Int(limit.milliseconds)))
   }

@@ -49,9 +49,9 @@ public struct RemoteOrigin: Sendable, Equatable {
   /// The subject of the message.
   public var subject: String
   /// When the event was dispatched at the sender, by the sender's wall clock: as far from yours as the two clocks are
-  /// apart, and off by every step of the sender's clock between the dispatch and the sending. How long it has waited
-  /// there is told by the clock of the sender's central: one that is not the system's moves this time by what it has
-  /// gone ahead meanwhile. Nil if the message does not tell, such as one of another program.
+  /// apart, and off by every step of the sender's clock between the dispatch and the sending. The wait there is
+  /// measured by the clock of the sender's central: if that is not the system's, this time is off by what the two clocks
+  /// went apart meanwhile. Nil if the message does not tell, such as one of another program.
   public var sentAt: Date?
   /// The sender's ``RemoteEvent/version``; nil if the message does not tell.
   public var version: Int?

@@ -15,10 +15,10 @@ import Testing
 
   /// An event thread that takes so many events, with a coordinator that is used there.
   private final class Office: @unchecked Sendable {
+    // Constant, and each of its members may be used by any thread, but for the desk, which the thread alone uses.
     let thread: EventThread
     let bridge: NATSBridge
     let log = Log<String>()
-    // Used on the thread alone, which makes the class sendable.
     private let desk = Coordinator()
 
     init(_ bridge: NATSBridge, taking count: Int) {
