@@ -24,7 +24,7 @@ extern const struct suite_group suite_reentry, suite_order, suite_order_live, su
 	suite_balancer_bounded, suite_balancer_latest,
 	suite_tree_order, suite_tree_change, suite_tree_memory, suite_tree_move, suite_tree_threads,
 	suite_tree_wait, suite_tree_allocation, suite_tree_readers, suite_tree_consumed,
-	suite_tree_again, suite_tree_idle, suite_tree_depth, suite_tree_misuse, suite_realtime, suite_realtime_trim, suite_clock, suite_observer,
+	suite_tree_again, suite_tree_held, suite_tree_idle, suite_tree_depth, suite_tree_misuse, suite_realtime, suite_realtime_trim, suite_clock, suite_observer,
 	suite_shared_poll;
 
 static const struct suite_group *const groups[] = {
@@ -45,7 +45,7 @@ static const struct suite_group *const groups[] = {
 	&suite_balancer_latest,
 	&suite_tree_order, &suite_tree_change, &suite_tree_memory, &suite_tree_move,
 	&suite_tree_threads, &suite_tree_wait, &suite_tree_allocation,
-	&suite_tree_readers, &suite_tree_consumed, &suite_tree_again,
+	&suite_tree_readers, &suite_tree_consumed, &suite_tree_again, &suite_tree_held,
 	&suite_tree_idle, &suite_tree_depth, &suite_tree_misuse, &suite_realtime, &suite_realtime_trim, &suite_clock, &suite_observer, &suite_shared_poll,
 };
 

@@ -13,9 +13,9 @@
 
 struct items {
 	struct evc_tree_item *first;
+	/* How many are not marked yet: once there are none, the search in a walk that holds one can stop. */
+	unsigned unmarked;
 	bool are_few;
-	/* A single item: once a walk is found to hold it, the search can stop. */
-	bool is_one;
 	bool has_nodes;
 	/* Only links: of a walk only its position may be one of them. */
 	bool are_links;
@@ -32,38 +32,42 @@ void evc_tree_retire(struct evc_tree_item *item, uint64_t now)
 	evc_tree.fresh = item;
 }
 
+static void mark(struct items *items, struct evc_tree_item *item)
+{
+	if (!item->is_pinned) {
+		item->is_pinned = true;
+		items->unmarked--;
+	}
+}
+
 /*
  * True if an item that a walk holds is one of these. If there are several, a retired one counts as one of
  * them, and is marked if `marks`.
  */
-static bool hold(const struct items *items, struct evc_tree_item *held, bool marks)
+static bool hold(struct items *items, struct evc_tree_item *held, bool marks)
 {
+	struct evc_tree_item *item = held;
+
 	if (held == NULL)
 		return false;
 	if (items->are_few) {
-		for (struct evc_tree_item *item = items->first; item != NULL; item = item->previous) {
-			if (item == held) {
-				item->is_pinned |= marks;
-				return true;
-			}
-		}
+		for (item = items->first; item != NULL && item != held; item = item->previous)
+			;
+		if (item == NULL)
+			return false;
+	} else if (atomic_load_explicit(&held->state, memory_order_relaxed) == 0) {
+		/* Relaxed: written and read under the mutex. */
 		return false;
 	}
-	/* Relaxed: written and read under the mutex. */
-	if (atomic_load_explicit(&held->state, memory_order_relaxed) == 0)
-		return false;
 	if (marks)
-		held->is_pinned = true;
+		mark(items, item);
 	return true;
 }
 
-static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, const struct items *items,
-		       bool marks)
+static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, struct items *items, bool marks)
 {
 	/* Acquire: pairs with W4, all reads of the link that the walk stood on before. */
 	struct evc_link *position = atomic_load_explicit(&walk->position, memory_order_acquire);
-	/* A handler that removes itself is the first of its chunk, however long that is. */
-	const bool first_will_do = items->is_one || !marks;
 	struct evc_window *window;
 	uint32_t current, published;
 	bool any = false;
@@ -78,7 +82,8 @@ static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, const 
 	current = atomic_load_explicit(&walk->current, memory_order_acquire);
 	published = atomic_load_explicit(&walk->published, memory_order_acquire);
 	window = atomic_load_explicit(&walk->window, memory_order_acquire);
-	for (; current < published && !(any && first_will_do); current++) {
+	/* A handler that removes itself, or ends its node, is the first of its chunk, however long that is. */
+	for (; current < published && !(any && (!marks || items->unmarked == 0)); current++) {
 		struct evc_handler *handler =
 			__atomic_load_n(&window->handlers[current], __ATOMIC_RELAXED);
 
@@ -91,7 +96,7 @@ static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, const 
 }
 
 /* U4, U5: true if a walker with this word holds any of these items; marks those if `marks`. */
-static bool walker_holds(struct evc_walker *walker, uint64_t word, const struct items *items, bool marks)
+static bool walker_holds(struct evc_walker *walker, uint64_t word, struct items *items, bool marks)
 {
 	struct evc_tree_walk *walk;
 	struct evc_node *root;
@@ -101,7 +106,8 @@ static bool walker_holds(struct evc_walker *walker, uint64_t word, const struct 
 		for (struct evc_tree_item *item = items->first; item != NULL; item = item->previous) {
 			if (atomic_load_explicit(&item->stamp, memory_order_relaxed) >
 			    word / EVC_WALKER_EPOCH) {
-				item->is_pinned |= marks;
+				if (marks)
+					mark(items, item);
 				any = true;
 			}
 		}
@@ -118,12 +124,30 @@ static bool walker_holds(struct evc_walker *walker, uint64_t word, const struct 
 	return any;
 }
 
+/*
+ * This thread itself, in a handler: what it holds is reclaimed by a step of the innermost walk that holds any,
+ * since no other walk of it can let go before. Walks inside that one do not search.
+ */
+static void look_at_own(struct evc_walker *walker, struct items *items)
+{
+	const struct evc_tree_walk *holder = NULL;
+	struct evc_node *root;
+
+	/* Relaxed, all: this thread's. */
+	for (struct evc_tree_walk *walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
+	     walk != NULL && (root = atomic_load_explicit(&walk->root, memory_order_relaxed)) != NULL;
+	     walk = atomic_load_explicit(&walk->inner, memory_order_relaxed)) {
+		if (walk_holds(walk, root, items, true) || walk == walker->holder)
+			holder = walk;
+	}
+	walker->holder = holder;
+}
+
 /* U3 to U6: marks what a walker holds. */
-static void look_at(struct evc_walker *walker, uint64_t word, const struct items *items)
+static void look_at(struct evc_walker *walker, uint64_t word, struct items *items)
 {
 	if (walker == evc_walker_current) {
-		/* This thread itself, in a handler: what it holds is reclaimed when its chunk ends. */
-		walker->holds |= walker_holds(walker, word, items, true);
+		look_at_own(walker, items);
 		return;
 	}
 	if (evc_likely(!walker_holds(walker, word, items, false)))
@@ -146,17 +170,15 @@ static bool becomes_absent(struct evc_walker *walker, uint64_t word)
 static struct evc_tree_item *sift(struct evc_tree_item *first, struct evc_tree_item *dead)
 {
 	struct items items = {
-		.first = first, .are_few = true, .is_one = true, .are_links = true
+		.first = first, .are_few = true, .are_links = true
 	};
 	struct evc_walker *walker, **place = &evc_tree.walkers;
-	unsigned count = 0;
 
 	if (first == NULL)
 		return dead;
 	for (struct evc_tree_item *item = first; item != NULL; item = item->previous) {
 		item->is_pinned = false;
-		items.are_few &= ++count <= FEW;
-		items.is_one &= count == 1;
+		items.are_few &= ++items.unmarked <= FEW;
 		items.has_nodes |= item->kind == EVC_ITEM_NODE;
 		items.are_links &= item->kind == EVC_ITEM_LINK;
 	}

@@ -267,7 +267,7 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	is_wanted = evc_walker_leave(walk->walker);
 	if (to.count > end)
 		show_next(walk);
-	if (evc_unlikely(evc_walker_has_let_go(walk->walker, is_wanted)))
+	if (evc_unlikely(evc_walker_has_let_go(walk->walker, walk, is_wanted)))
 		evc_tree_reclaim();
 	if (outcome == EVC_COLLECT_NO_MEMORY)
 		return EVC_OUT_OF_MEMORY;
@@ -302,7 +302,7 @@ void evc_walk_end(struct evc_walk *head)
 		evc_walk_tell(walk);
 		evc_walk_forget_changes(walk);
 	}
-	if (evc_unlikely(evc_walker_has_let_go(walker, is_wanted)))
+	if (evc_unlikely(evc_walker_has_let_go(walker, walk, is_wanted)))
 		evc_tree_reclaim();
 }
 #endif

@@ -159,8 +159,10 @@ static inline struct evc_window *evc_walk_window(const struct evc_tree_walk *wal
 struct evc_walker {
 	/* The clock when it last looked at a tree, and EVC_WALKER_* bits. */
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t word;
-	/* The thread's alone: it may hold an item that some thread, maybe itself, wants freed. */
+	/* The thread's alone: it may hold an item that another thread wants freed. */
 	bool holds;
+	/* The thread's alone: the innermost walk that holds an item which this thread wants freed. */
+	const struct evc_tree_walk *holder;
 	/* The thread's alone: how often it has detached, moved or ended a node. */
 	uint64_t changes;
 	/* The innermost walk. */
@@ -283,12 +285,14 @@ static inline void evc_walk_forget_changes(struct evc_tree_walk *walk)
 					  memory_order_relaxed);
 }
 
-/* Called when a chunk was released: tells whether to reclaim the deferred items. The thread. */
-static inline bool evc_walker_has_let_go(struct evc_walker *walker, bool is_wanted)
+/* Called when a walk has released its chunk: tells whether to reclaim the deferred items. The thread. */
+static inline bool evc_walker_has_let_go(struct evc_walker *walker, const struct evc_tree_walk *walk,
+					 bool is_wanted)
 {
-	if (evc_likely(!is_wanted && !walker->holds))
+	if (evc_likely(!is_wanted && !walker->holds && walker->holder != walk))
 		return false;
 	walker->holds = false;
+	walker->holder = NULL;
 	return true;
 }
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Copyright the EventCore authors */
+/* Raises inside raises that hold what was removed: when it is released, and what it costs the others. */
+#include "platform/config.h"
+
+#ifdef EVC_URCU
+#include "tree.h"
+
+#include <time.h>
+
+#define OUTER 1u
+#define INNER 2u
+#define LAPS 3u
+#define MANY 4096u
+#define RAISES 100u
+
+static struct evc_node *root, *leaf;
+static struct suite_mark outer[2], inner[LAPS][2];
+static struct evc_handler *outer_handlers[2], *inner_handlers[LAPS][2];
+static unsigned lap;
+static const char *failure;
+
+static void remove_inner(struct suite_mark *mark)
+{
+	(void)mark;
+	if (evc_handler_remove(inner_handlers[lap][1]) != EVC_OK)
+		failure = "a handler could not be removed";
+	if (inner[lap][1].releases != 0)
+		failure = "a handler was released while a raise held it";
+}
+
+static void raise_inside(struct suite_mark *mark)
+{
+	(void)mark;
+	if (evc_handler_remove(outer_handlers[1]) != EVC_OK)
+		failure = "a handler could not be removed";
+	for (lap = 0; lap < LAPS; lap++) {
+		(void)suite_raise(leaf, INNER + lap, EVC_WALK_RAISE, 0, NULL);
+		if (inner[lap][1].releases != 1)
+			failure = "the end of the inner raise did not release what it held";
+		if (outer[1].releases != 0)
+			failure = "an inner raise released what the outer one holds";
+	}
+}
+
+static const char *one_inside_the_other(void)
+{
+	failure = NULL;
+	EXPECT_NONE(suite_node(NULL, &root));
+	EXPECT_NONE(suite_node(root, &leaf));
+	for (unsigned i = 0; i < 2; i++) {
+		outer[i] = (struct suite_mark){ .id = i + 1, .act = i == 0 ? raise_inside : NULL };
+		EXPECT_NONE(suite_handle(root, OUTER, EVC_HANDLER_PROPAGATE, &outer[i], &outer_handlers[i]));
+		for (unsigned of = 0; of < LAPS; of++) {
+			inner[of][i] = (struct suite_mark){ .id = i + 1, .act = i == 0 ? remove_inner : NULL };
+			EXPECT_NONE(suite_handle(leaf, INNER + of, EVC_HANDLER_RAISE, &inner[of][i],
+						 &inner_handlers[of][i]));
+		}
+	}
+	EXPECT_OK(suite_raise(root, OUTER, EVC_WALK_PROPAGATE, 0, NULL));
+	EXPECT(failure == NULL, "%s", failure);
+	EXPECT_EQUAL(outer[1].releases, 1, "releases of what the outer raise held");
+	EXPECT_EQUAL(outer[1].calls, 0, "calls of a removed handler");
+	for (unsigned i = 0; i < 2; i++) {
+		evc_handler_drop(outer_handlers[i]);
+		for (unsigned of = 0; of < LAPS; of++)
+			evc_handler_drop(inner_handlers[of][i]);
+	}
+	evc_node_end(leaf);
+	evc_node_end(root);
+	return NULL;
+}
+
+static int64_t processor_time(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+/* The shortest of some series of raises at the leaf. */
+static int64_t time_of_raises(void)
+{
+	int64_t shortest = INT64_MAX;
+
+	for (unsigned series = 0; series < 5; series++) {
+		int64_t start = processor_time(), time;
+
+		for (unsigned i = 0; i < RAISES; i++)
+			(void)suite_raise(leaf, INNER, EVC_WALK_RAISE, 0, NULL);
+		time = processor_time() - start;
+		shortest = time < shortest ? time : shortest;
+	}
+	return shortest;
+}
+
+static struct evc_handler *last;
+static int64_t before, after;
+
+static void measure(struct suite_mark *mark)
+{
+	(void)mark;
+	before = time_of_raises();
+	(void)evc_handler_remove(last);
+	after = time_of_raises();
+}
+
+static const char *beside_a_large_one(void)
+{
+	static struct suite_mark many[MANY];
+
+	EXPECT_NONE(suite_node(NULL, &root));
+	EXPECT_NONE(suite_node(root, &leaf));
+	for (unsigned i = 0; i < MANY; i++) {
+		many[i] = (struct suite_mark){ .id = i + 1, .act = i == 0 ? measure : NULL };
+		EXPECT_NONE(suite_handle(root, OUTER, EVC_HANDLER_PROPAGATE, &many[i],
+					 i == MANY - 1 ? &last : NULL));
+	}
+	inner[0][0] = (struct suite_mark){ .id = 1 };
+	EXPECT_NONE(suite_handle(leaf, INNER, EVC_HANDLER_RAISE, &inner[0][0], NULL));
+	EXPECT_OK(suite_raise(root, OUTER, EVC_WALK_PROPAGATE, 0, NULL));
+	EXPECT_EQUAL(many[MANY - 1].releases, 1, "releases of the removed handler");
+	/* A search of what the outer raise holds made them a hundred times as long. */
+	EXPECT(after <= 10 * before, "%u raises took %ld ns before, and %ld ns while a removed handler is held", RAISES,
+	       (long)before, (long)after);
+	evc_handler_drop(last);
+	evc_node_end(leaf);
+	evc_node_end(root);
+	return NULL;
+}
+
+static const struct evc_suite_test tests[] = {
+	{ "D9 trees: raises inside raises release what each held as each ends", one_inside_the_other },
+	{ "trees: a removed handler that a raise holds does not slow the raises inside that one", beside_a_large_one },
+};
+SUITE_GROUP(suite_tree_held, tests);
+#endif
