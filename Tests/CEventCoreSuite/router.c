@@ -6,6 +6,7 @@
 #include "suite.h"
 
 #include <string.h>
+#include <time.h>
 
 static const char *dispatch(struct evc_router *router, uint64_t key, uint32_t expected)
 {
@@ -254,7 +255,49 @@ static const char *destroyed_under_a_cache(void)
 	return NULL;
 }
 
+/* The shortest of some laps over all keys, which differ from this bit on; in nanoseconds of the thread. */
+static const char *time_of_keys(unsigned bit, int64_t *shortest)
+{
+	const unsigned count = 1024;
+	struct suite_receiver receiver;
+	struct evc_router *router;
+
+	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
+	EXPECT_OK(evc_router_create(&router));
+	for (uint64_t i = 1; i <= count; i++)
+		EXPECT_OK(evc_router_subscribe(router, i << bit, receiver.subscription, 0, false));
+	*shortest = INT64_MAX;
+	for (unsigned lap = 0; lap < 5; lap++) {
+		struct timespec start, end;
+		int64_t time;
+
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+		for (uint64_t i = 1; i <= count; i++)
+			EXPECT_EQUAL(evc_router_count(router, i << bit), 1, "subscriptions");
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+		time = (end.tv_sec - start.tv_sec) * INT64_C(1000000000) + end.tv_nsec - start.tv_nsec;
+		*shortest = time < *shortest ? time : *shortest;
+	}
+	evc_router_destroy(router);
+	evc_mailbox_release(receiver.mailbox);
+	return NULL;
+}
+
+static const char *keys_by_their_highest_bits(void)
+{
+	int64_t low, high;
+
+	EXPECT_NONE(time_of_keys(0, &low));
+	for (unsigned bit = 8; bit <= 53; bit++) {
+		EXPECT_NONE(time_of_keys(bit, &high));
+		EXPECT(high <= 5 * low, "keys from bit %u on: %ld ns, from bit 0 on: %ld ns", bit, (long)high, (long)low);
+	}
+	EXPECT(suite_settle(), "the callback thread got stuck");
+	return NULL;
+}
+
 static const struct evc_suite_test tests[] = {
+	{ "keys that differ in their highest bits alone are found as fast as others", keys_by_their_highest_bits },
 	{ "D8 an envelope carries its generation, and the time only if asked for",
 	  generation_and_time },
 	{ "a subscription that raises another: each event has both new generations, or neither", raising },

@@ -6,7 +6,14 @@
 #include "platform/config.h"
 
 #ifdef EVC_URCU
+/* For the processors of a thread. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "live.h"
+#if defined(__linux__) && defined(__GLIBC__)
+#include "corner.h"
+#endif
 #include "scheduler/scheduler_private.h"
 
 #include <sched.h>
@@ -251,7 +258,55 @@ static const char *a_million(void)
 	return NULL;
 }
 
+#if defined(__linux__) && defined(__GLIBC__)
+static struct {
+	struct evc_scheduler *scheduler;
+	struct suite_corner corner;
+	struct suite_gate gate;
+	bool is_in_corner;
+	enum evc_status status;
+} looked;
+
+static uint64_t look(void *context, uint64_t deadline)
+{
+	(void)context, (void)deadline;
+	suite_corner_look(&looked.corner);
+	suite_gate_open(&looked.gate);
+	return 0;
+}
+
+static void *schedule_from_a_corner(void *unused)
+{
+	static const struct evc_timer_ops looking = { .fire = look, .takes_late = true };
+
+	looked.is_in_corner = suite_corner_enter();
+	looked.status = evc_scheduler_create(NULL, &looked.scheduler);
+	if (looked.status == EVC_OK)
+		looked.status = evc_scheduler_add(looked.scheduler, evc_clock_now(), &looking, NULL, NULL);
+	return unused;
+}
+
+static const char *not_in_a_corner(void)
+{
+	static const struct suite_gate shut = SUITE_GATE;
+	pthread_t corner;
+
+	looked.gate = shut;
+	EXPECT_EQUAL(pthread_create(&corner, NULL, schedule_from_a_corner, NULL), 0, "a thread");
+	(void)pthread_join(corner, NULL);
+	EXPECT_OK(looked.status);
+	EXPECT(suite_gate_pass(&looked.gate), "the timer did not fire");
+	evc_scheduler_close(looked.scheduler);
+	evc_scheduler_release(looked.scheduler);
+	EXPECT(looked.is_in_corner, "the thread that made the scheduler could not be set as the test wants it");
+	return suite_corner_is_left(&looked.corner);
+}
+#endif
+
 static const struct evc_suite_test tests[] = {
+#if defined(__linux__) && defined(__GLIBC__)
+	{ "a scheduler's thread does not stay where the thread stays that made it", not_in_a_corner },
+#endif
 	{ "a scheduler sleeps until the earliest deadline, wakes for an earlier one alone, and "
 	  "never fires early",
 	  wakes_for_earlier },

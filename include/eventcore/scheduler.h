@@ -102,7 +102,9 @@ struct evc_scheduler_statistics {
 };
 
 /**
- * Makes a scheduler and, unless it is driven, starts its thread.
+ * Makes a scheduler and, unless it is driven, starts its thread, which has the usual scheduling and, with glibc, may use
+ * all processors that the process's first thread may use, whatever the calling thread has; it takes no signals. A
+ * program whose timers must not wait for others of that scheduling drives the scheduler on a thread of its own.
  *
  * @param options NULL: the defaults
  * @param out receives the scheduler
@@ -158,8 +160,9 @@ EVC_API EVC_MUST_USE enum evc_status evc_scheduler_cancel(struct evc_scheduler *
 							  uint64_t id);
 
 /**
- * Fires what is due at `now`, in order, on the calling thread. What becomes due meanwhile is left for the
- * next call. For a driven scheduler; another one does nothing here.
+ * Fires what is due at `now`, in order, on the calling thread. What time makes due meanwhile is left for the
+ * next call. A timer that a `fire` adds for a time up to `now` is due, and fires in this call: while each of them adds
+ * another one, the call does not return. For a driven scheduler; another one does nothing here.
  *
  * @param now the time up to which timers fire: in a loop that of the scheduler's clock; not before that of the last call
  * @param next receives the earliest deadline that is left, EVC_FOREVER if there is none, 0 if other threads called

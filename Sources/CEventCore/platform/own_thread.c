@@ -27,7 +27,7 @@ void evc_own_thread_set_name(const char *name)
  * first: beside a real-time thread that stays on one processor, it would delay that one, or never run. A thread of
  * Apple's systems has a scheduling of its own.
  */
-static bool create(pthread_t *thread, void *(*run)(void *))
+static bool create(pthread_t *thread, void *(*run)(void *), void *context)
 {
 #ifdef __linux__
 	const struct sched_param parameter = { 0 };
@@ -53,20 +53,20 @@ static bool create(pthread_t *thread, void *(*run)(void *))
 				(void)pthread_attr_setaffinity_np(&attributes, sizeof(processors), &processors);
 		}
 #endif
-		is_there = pthread_create(thread, &attributes, run, NULL) == 0;
+		is_there = pthread_create(thread, &attributes, run, context) == 0;
 		/* Without the permission for that scheduling it still gets the processors. */
 		if (!is_there && pthread_attr_setinheritsched(&attributes, PTHREAD_INHERIT_SCHED) == 0)
-			is_there = pthread_create(thread, &attributes, run, NULL) == 0;
+			is_there = pthread_create(thread, &attributes, run, context) == 0;
 		pthread_attr_destroy(&attributes);
 		if (is_there)
 			return true;
 	}
 #endif
 	/* Also if the system refuses these, as a filter of its calls may. */
-	return pthread_create(thread, NULL, run, NULL) == 0;
+	return pthread_create(thread, NULL, run, context) == 0;
 }
 
-bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *))
+bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *), void *context)
 {
 	/* Left to the program's own handlers, which can report them. */
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS };
@@ -78,7 +78,7 @@ bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *))
 	for (unsigned i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		sigdelset(&others, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &others, &before);
-	is_there = create(thread, run);
+	is_there = create(thread, run, context);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return is_there;
 }

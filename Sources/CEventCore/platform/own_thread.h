@@ -15,7 +15,7 @@ void evc_own_thread_set_name(const char *name);
  * the usual scheduling, and may use the processors of the starting thread and of the process's first one. False if it
  * cannot be created.
  */
-bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *));
+bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *), void *context);
 
 /*
  * Threads that nobody joins by name: each of them joins the one that ended before it, at its very end, and evc_shutdown

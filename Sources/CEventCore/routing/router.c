@@ -59,7 +59,7 @@ static struct evc_route_table *create_table(size_t capacity, struct evc_route_ta
 static _Atomic(struct evc_route *) *find_slot(struct evc_route_table *table, uint64_t key,
 					      struct evc_route **route)
 {
-	for (size_t i = evc_route_hash(key);; i++) {
+	for (size_t i = evc_route_hash(key, table->capacity);; i++) {
 		_Atomic(struct evc_route *) *slot = &table->slots[i & (table->capacity - 1)];
 
 		/* Pairs with add_route: the route's fields before its pointer. */

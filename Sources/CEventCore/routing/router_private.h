@@ -82,17 +82,21 @@ enum evc_status evc_router_look_up(struct evc_router *router, uint64_t key,
 /* The current snapshot of a key, or NULL; valid in the caller's section. */
 const struct evc_snapshot *evc_router_peek(struct evc_router *router, uint64_t key);
 
-static inline size_t evc_route_hash(uint64_t key)
+/* Where a key belongs among so many places, a power of two from 2 on. */
+static inline size_t evc_route_hash(uint64_t key, size_t places)
 {
-	/* Fibonacci hashing (Knuth, TAOCP 3, 6.4): metadata pointers differ in their middle bits. */
-	return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
+	/*
+	 * Fibonacci hashing (Knuth, TAOCP 3, 6.4): metadata pointers differ in their middle bits. In the highest bits of
+	 * the product all bits of the key take part.
+	 */
+	return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> (__builtin_clzll(places) + 1));
 }
 
 static inline struct evc_route_cache_entry *evc_route_cache_entry_for(struct evc_router *router,
 								     uint64_t key,
 								     struct evc_thread_record *record)
 {
-	return &record->routes[evc_route_hash(key ^ router->number) % EVC_ROUTE_CACHE_SIZE];
+	return &record->routes[evc_route_hash(key ^ router->number, EVC_ROUTE_CACHE_SIZE)];
 }
 
 /* Where dispatches to a cached route are counted. */
