@@ -72,9 +72,15 @@ static struct evc_snapshot *copy(const struct evc_snapshot *old, uint32_t place,
 	return snapshot;
 }
 
-static void release_sink(void *sink)
+static void release_sinks(void *context)
 {
-	((struct evc_sink *)sink)->release(sink);
+	struct evc_snapshot *snapshot = context;
+
+	for (uint32_t i = 0; i < snapshot->count; i++) {
+		struct evc_sink *sink = snapshot->entries[i].subscription->sink;
+
+		sink->release(sink);
+	}
 }
 
 /* On the callback thread. Releasing a sink may run user code, for which a fork does not wait. */
@@ -82,8 +88,7 @@ static void end(struct evc_domain_head *head)
 {
 	struct evc_snapshot *snapshot = evc_container_of(head, struct evc_snapshot, retired);
 
-	for (uint32_t i = 0; i < snapshot->count; i++)
-		evc_domain_run_user_code(release_sink, snapshot->entries[i].subscription->sink);
+	evc_domain_run_user_code(release_sinks, snapshot);
 	evc_deallocate(snapshot, size_for(snapshot->count), _Alignof(struct evc_snapshot));
 }
 

@@ -32,6 +32,15 @@ extension Consumer {
 
   var mailboxStatistics: EventMailboxStatistics { figures.mailbox }
 
+  /// Both, of a consumer that has ended: what a dispatch still holds for it, that dispatch frees, and nobody would read the
+  /// count.
+  var lastFigures: (counts: EventThreadStatistics, mailbox: EventMailboxStatistics) {
+    var last = figures
+    last.counts.cancelled += UInt64(max(0, last.mailbox.waiting))
+    last.mailbox.waiting = 0
+    return last
+  }
+
   /// Both at once, or an event that is freed meanwhile would be accepted, and neither waiting nor cancelled.
   private var figures: (counts: EventThreadStatistics, mailbox: EventMailboxStatistics) {
     let kept = mailbox.counts()

@@ -97,9 +97,9 @@ final class Consumer: @unchecked Sendable {
   }
 
   deinit {
-    // In case the consumer never ran, both.
+    // In case the consumer never ran to its end, both.
     leaveInstruments()
-    _ = registry.takeAll()
+    for receiver in registry.takeAll() { receiver.end() }
     workerReceivers.deinitialize(count: 1)
     workerReceivers.deallocate()
     held.deinitialize(count: 1)

@@ -58,9 +58,11 @@ package final class ExecutionContexts: @unchecked Sendable {
         return isSettled
       }
       guard !ended.isEmpty else { return [] }
-      past = ended.reduce(past) { $0 + $1.statistics }
-      pastMailboxes = ended.reduce(pastMailboxes) { $0 + $1.mailboxStatistics }
-      for consumer in ended { consumer.leaveInstruments() }
+      for consumer in ended {
+        let last = consumer.lastFigures
+        (past, pastMailboxes) = (past + last.counts, pastMailboxes + last.mailbox)
+        consumer.leaveInstruments()
+      }
       return ended
     }
   }

@@ -140,6 +140,8 @@ public final class EventCentral: EventListenable, Sendable {
   /// - Returns: True if its listeners have handled everything in time.
   ///
   /// **Threads**: any task or actor; in a deterministic central none that runs on one of its threads.
+  ///
+  /// **Complexity**: as ``EventListener/end()``, also where that takes longer than the deadline.
   @discardableResult
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     scheduler.closeForSchedules()

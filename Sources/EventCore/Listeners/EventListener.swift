@@ -177,6 +177,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any task or actor; in a deterministic central none that runs on one of its threads. A listener that
   /// awaits the drain of its own place delays it until the deadline, also after it has removed itself.
+  ///
+  /// **Complexity**: as ``end()``, also where that takes longer than the deadline.
   @discardableResult
   public nonisolated(nonsending) func drain(until deadline: DispatchTime = .distantFuture) async -> Bool {
     let isDrained = await contexts.opened(contexts.closeWhenEmpty(), until: deadline.limit)

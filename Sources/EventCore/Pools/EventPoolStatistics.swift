@@ -159,8 +159,8 @@ struct PoolPast {
   }
 
   private mutating func settle(_ consumer: Consumer) {
-    settled = settled + consumer.statistics
-    settledMailboxes = settledMailboxes + consumer.mailboxStatistics
+    let last = consumer.lastFigures
+    (settled, settledMailboxes) = (settled + last.counts, settledMailboxes + last.mailbox)
     settledJobs += consumer.keptJobs.load(ordering: .relaxed)
   }
 }

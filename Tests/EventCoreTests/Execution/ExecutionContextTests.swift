@@ -304,4 +304,45 @@ struct ExecutionContextTests {
       #expect(waitUntil { first == nil })
     }
   }
+
+  private struct Keyed: Conflatable {
+    let number: Int
+    var conflationKey: Int { number % 3 }
+  }
+
+  @Test("D10: what a dispatch still holds as a place ends does not count as waiting for ever", arguments: cores)
+  func heldByADispatch(core: EventCentral.Core) {
+    let central = EventCentral(core: core)
+    let queue = DispatchQueue(label: "held by a dispatch")
+    let over = Over()
+    queue.suspend()
+    defer { queue.resume() }
+    for _ in 0..<2 {
+      runThread {
+        while !over.isSet.load(ordering: .relaxed) {
+          (0..<64).map { Keyed(number: $0) }.queue(on: central)
+          over.dispatches.add(1, ordering: .relaxed)
+        }
+        over.gate.open()
+      }
+    }
+    for _ in 0..<shortened(500) {
+      let before = over.dispatches.load(ordering: .relaxed)
+      let listener = Keyed.addListener(
+        nil, executeOn: .dispatchQueue(queue), interestedIn: .latestPerKey, on: central
+      ) { _ in }
+      #expect(waitUntil { over.dispatches.load(ordering: .relaxed) > before + 2 })
+      listener.remove()
+    }
+    over.isSet.store(true, ordering: .relaxed)
+    over.gate.pass()
+    over.gate.pass()
+    #expect(central.mailboxStatistics.waiting == 0)
+  }
+
+  private final class Over: Sendable {
+    let isSet = Atomic<Bool>(false)
+    let dispatches = Atomic<Int>(0)
+    let gate = Gate()
+  }
 }

@@ -59,6 +59,29 @@ struct PumpListenerTests {
     #expect(Ping().queue(on: central) == 0)
   }
 
+  private struct Held: Eventable { let token: Lifetime.Token }
+
+  @Test(
+    "D9, D10: a listener that goes between two runs leaves nothing behind when its pump is cancelled", arguments: cores,
+    [false, true])
+  func goesBetweenRuns(core: EventCentral.Core, endsItself: Bool) {
+    let central = EventCentral(core: core)
+    let pump = EventPump(on: central)
+    let place = pump.place
+    let lifetime = Lifetime()
+    var source: EventListener? = EventListener(on: central)
+    do {
+      let token = lifetime.token()
+      Held.addListener(nil, executeOn: .pump(place), on: source!) { _ in withExtendedLifetime(token) {} }
+      Held(token: lifetime.token()).queue(on: central)
+    }
+    #expect(lifetime.alive == 2)
+    if endsItself { source!.end() }
+    source = nil
+    pump.cancel()
+    #expect(lifetime.alive == 0)
+  }
+
   @Test("A limit holds for a listener of another central, too", arguments: cores)
   func limited(core: EventCentral.Core) {
     let (central, other) = (EventCentral(core: core), EventCentral(core: core))

@@ -20,7 +20,7 @@ final class TextMetrics: MetricsFactory {
 
   private let values = Mutex<[String: Value]>([:])
 
-  /// A line for each value: `eventcore_waiting{receiver="EventWorker<Hall>"} 0.0`.
+  /// A line for each value: `eventcore_waiting{receiver="Hall"} 0.0`.
   var text: String {
     values.withLock { $0 }.map { "\($0.key) \($0.value.current)\n" }.sorted().joined()
   }

@@ -11,6 +11,7 @@
     private let mailbox: OpaquePointer
     private let worker: OpaquePointer?
     private let isDrivenByLoop: Bool
+    private let isPumped: Bool
 
     /// - Parameters:
     ///   - capacity: How many events may wait.
@@ -22,6 +23,7 @@
       workerOf shared: OpaquePointer? = nil
     ) {
       isDrivenByLoop = consumer.isDrivenByLoop
+      isPumped = pump != nil
       LockFreeReclaimer.add(consumer)
       var options = evc_mailbox_options()
       options.size = MemoryLayout.size(ofValue: options)
@@ -72,6 +74,12 @@
       if let worker {
         evc_worker_destroy(worker)
       } else {
+        // Its driver may have been refused before the last job: what waits ends here, and not once the last thread
+        // forgets the mailbox that has it in its cache of routes. The pump does not know the consumer any more.
+        if isPumped {
+          evc_mailbox_close(mailbox)
+          _ = evc_mailbox_pump_until(mailbox, .max, .max, nil)
+        }
         evc_mailbox_release(mailbox)
       }
       if isDrivenByLoop { LockFreeReclaimer.removeLoop() }
