@@ -41,6 +41,8 @@ extension NATSBridge {
   ///
   /// **Threads**: what comes in is raised on a thread of the client, where handlers of the tree run that name no other
   /// place.
+  ///
+  /// **Complexity**: of what comes in, O(siblings) at each level of its path.
   @discardableResult
   public func mount(
     _ node: EventNode, at prefix: String, carrying types: [any RemoteEvent.Type]
@@ -126,7 +128,7 @@ private struct TreeEntry: Sendable {
         thread.queueEvent(Posted(send: leaveOut))
         return .continue
       }
-      let words = [prefix] + below.map(subjectWord) + [E.subject]
+      let words = [prefix] + below.map { subjectWord(wireName($0)) } + [E.subject]
       let (event, scope, time) = (context.event, context.scope, central.now)
       let posted = Posted {
         if isRemoved.withLock({ $0 }) { return leaveOut() }
@@ -182,7 +184,8 @@ extension EventRaiseScope {
   }
 }
 
-private func subjectWord(_ node: EventNode) -> String { subjectWord(node.name ?? "\(type(of: node))") }
+/// By which the other machines know a node.
+private func wireName(_ node: EventNode) -> String { node.name ?? "\(type(of: node))" }
 
 /// A name as a word of a subject: what subjects cannot have is written as in a URL.
 func subjectWord(_ name: String) -> String {
@@ -196,11 +199,25 @@ func subjectWord(_ name: String) -> String {
   }
 }
 
+/// The name that a word of a subject stands for; nil if it stands for none.
+private func nodeName(of word: Substring) -> String? {
+  let parts = word.utf8.split(separator: UInt8(ascii: "%"), omittingEmptySubsequences: false)
+  var bytes = Array(parts[0])
+  for part in parts.dropFirst() {
+    if let byte = UInt8(String(decoding: part.prefix(2), as: UTF8.self), radix: 16) { bytes.append(byte) }
+    bytes += part.dropFirst(2)
+  }
+  let name = String(decoding: bytes, as: UTF8.self)
+  // Bytes: to the server, names in two forms of Unicode are two.
+  return subjectWord(name).utf8.elementsEqual(word.utf8) ? name : nil
+}
+
 private func find(_ words: [Substring], below top: EventNode) -> EventNode? {
   var node = top
   for word in words {
-    // Bytes: to the server, names in two forms of Unicode are two.
-    guard let next = node.children.first(where: { subjectWord($0).utf8.elementsEqual(word.utf8) }) else { return nil }
+    guard let name = nodeName(of: word),
+      let next = node.children.first(where: { wireName($0).utf8.elementsEqual(name.utf8) })
+    else { return nil }
     node = next
   }
   return node
