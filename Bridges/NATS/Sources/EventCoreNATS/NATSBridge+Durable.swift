@@ -156,6 +156,7 @@ extension NATSBridge {
     try checkName(name, of: "durable subscription")
     let target = Locked("eventcore.deliver.\(stream).\(name)")
     let inFlight = Locked(min(options.inFlight, longestInbox))
+    let ackWait = Locked(options.patience)
     try await withStreams { streams throws(NATSBridgeError) in
       var known: UnsafeMutablePointer<jsConsumerInfo>?
       defer { jsConsumerInfo_Destroy(known) }
@@ -166,6 +167,7 @@ extension NATSBridge {
         let place = try deliverSubject(of: configuration, name)
         target.withLock { $0 = place }
         inFlight.withLock { $0 = Int(clamping: configuration.MaxAckPending) }
+        ackWait.withLock { $0 = .nanoseconds(configuration.AckWait) }
         return NATS_OK
       }
       let found = try findStream(stream, keeping: [E.subject], streams)
@@ -190,6 +192,8 @@ extension NATSBridge {
     } or: { "use the stream \(stream) as \(name)" }
     let reader = Reader(E.self, self)
     let bridge = (link: link, counters: counters)
+    let (place, most) = (target.withLock { $0 }, inFlight.withLock { $0 })
+    let patience = ackWait.withLock { $0 }
     let inlet = Inlet { message in
       guard let delivery = NATSDelivery(message, of: stream, as: name, bridge) else {
         bridge.counters.received.increment()
@@ -206,12 +210,12 @@ extension NATSBridge {
           // whole, those that have less room would get the first ones for ever.
           guard isRead, isTaken, outcome.refused > 0, !bridge.link.hasEnded else { return false }
           let now = ContinuousClock.now
-          let last = end ?? now + options.patience.bounded
+          let last = end ?? now + patience.bounded
           end = last
           guard now < last else { return false }
-          // Not for another machine meanwhile.
+          // Not for another machine meanwhile: again while there is time.
           delivery.extend()
-          bridge.link.awaitChange(within: min(options.delay, now.duration(to: last)))
+          bridge.link.awaitChange(within: min(options.delay, patience / 3, now.duration(to: last)))
           return true
         }
         isRead = true
@@ -219,7 +223,6 @@ extension NATSBridge {
       }
       if !isRead { delivery.refuse() } else if !isTaken { delivery.giveBack(after: options.delay) }
     }
-    let (place, most) = (target.withLock { $0 }, inFlight.withLock { $0 })
     // Not by the client's function for streams, which takes messages without a body for the server's, and obeys them.
     let result = await blocking { [self] in
       Swift.Result { () throws(NATSBridgeError) in try receive(place, name, inlet, inFlight: most) }

@@ -89,6 +89,39 @@ import Testing
     await receiver.drain()
   }
 
+  @Test("a batch whose events wait for room does not come again meanwhile, by the patience of the name's first use")
+  func batchWaitsInPatience() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    try await bridge.makeStream("ORDERS", of: [Order.self])
+    var options = NATSBridge.DurableOptions()
+    options.patience = .seconds(3)
+    try await bridge.durable(Order.self, stream: "ORDERS", as: "test", options: options).remove()
+    try await bridge.settle()
+    let (log, gate) = (Log<String>(), DispatchSemaphore(value: 0))
+    let thread = EventThread(on: world, mailbox: .bounded(1, whenFull: .refuse))
+    thread.addEventCallback { (event: Order) in
+      log.append("\(event.number) \(event.delivery?.attempt ?? 0)")
+      gate.wait()
+    }
+    (options.patience, options.delay) = (.seconds(60), .seconds(20))
+    try await bridge.durable(Order.self, stream: "ORDERS", as: "test", options: options)
+    let client = try RawClient(server)
+    var body: [UInt8] = []
+    for number in 1...3 { EventBatch.append(Data(#"{"number": \#(number)}"#.utf8), to: &body) }
+    client.publish(Order.subject, batch: "3", Data(body))
+    client.flush()
+    #expect(await log.entries(atLeast: 1) == ["1 1"])
+    // The third one has waited for a while.
+    #expect(await eventually { thread.mailboxStatistics.refused >= 2 })
+    for _ in 1...3 { gate.signal() }
+    #expect(await log.entries(atLeast: 3) == ["1 1", "2 1", "3 1"])
+    #expect(try client.consumer("test", of: "ORDERS") { $0.NumRedelivered } == 0)
+    bridge.close()
+    thread.cancel()
+  }
+
   @Test("of a batch that is longer than the longest message a bridge takes the events, but those that are longer")
   func longBatches() async throws {
     let server = try ServerProcess()
