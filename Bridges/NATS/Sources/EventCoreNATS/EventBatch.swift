@@ -61,6 +61,8 @@ final class OpenBatch: @unchecked Sendable {
   /// How many events it has. Written as the class says; relaxed: who reads it counts.
   private let events = Atomic<Int>(0)
   var count: Int { events.load(ordering: .relaxed) }
+  /// Whether some that wait may not come. Relaxed: if the thread sees it late, it does so with the next event.
+  private let mayHaveGaps = Atomic<Bool>(false)
 
   init(_ link: Link, _ counters: Counters) {
     (self.link, self.counters) = (link, counters)
@@ -81,13 +83,18 @@ final class OpenBatch: @unchecked Sendable {
     if count >= limit { send(&open) }
   }
 
+  /// Has the batch ask anew with each event, until none waits: some that do are not sent any more. Any thread.
+  func expectGaps() { mayHaveGaps.store(true, ordering: .relaxed) }
+
   /// Sends what is there unless other events wait, behind the one that came last. How many do is asked for when those
   /// that did have come: it takes as long as a third of all else.
   func sendIfLast(before waiting: () -> Int) {
-    if open.waiting > 0 { open.waiting -= 1 }
+    // First: a type that is removed from here on has events behind this one.
+    let hasGaps = mayHaveGaps.load(ordering: .relaxed) && mayHaveGaps.exchange(false, ordering: .relaxed)
+    open.waiting = hasGaps ? 0 : max(0, open.waiting - 1)
     guard open.waiting == 0 else { return }
     open.waiting = waiting()
-    if open.waiting == 0 { send(&open) }
+    if open.waiting == 0 { send(&open) } else if hasGaps { expectGaps() }
   }
 
   /// Sends what is there, before an event that goes alone, or in the end.

@@ -14,9 +14,9 @@ extension NATSBridge {
   ///   - type: The exact type of event (D11). Once for each type and bridge: events would go out twice.
   ///   - batch: How many events, at least 1, may go in one message while more than one waits; small events then take a
   ///     sixth of the time. Only bridges understand such a message, and their ``RemoteOrigin/sentAt`` is that of its
-  ///     first event. Nothing is held back: a batch goes when it is full or when nothing waits; what it has when its
-  ///     registration is removed may go later, with the bridge's next event or its drain. It has at most 60,000 bytes,
-  ///     and less if the server takes less.
+  ///     first event. Nothing is held back: a batch goes when it is full or when nothing waits; what it has when a
+  ///     registration of the bridge is removed may go later, with its next event or its drain. It has at most 60,000
+  ///     bytes, and less if the server takes less.
   /// - Returns: Ends it. It stays if it is released. On a bridge that was closed it has ended.
   ///
   /// **Order**: that of a receiver (D1 to D3): urgent events overtake those that wait in the outbox. Stacked
@@ -56,11 +56,13 @@ extension NATSBridge {
     }
     let registration = thread.addOutwardCallback(send)
     let published = published
+    weak let batch = batch
     return keep(
       RemoteRegistration(
         [
           {
             registration.remove()
+            batch?.expectGaps()
             published.withLock { _ = $0.remove(type) }
           }
         ], of: self))

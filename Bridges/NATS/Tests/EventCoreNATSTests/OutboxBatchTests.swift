@@ -89,6 +89,33 @@ import Testing
     await receiver.drain()
   }
 
+  @Test("a batch goes with the next event if others that waited are not published any more", arguments: cores)
+  func removedBehind(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let sender = try await NATSBridge.to(server, on: here)
+    let receiver = try await NATSBridge.to(server, on: there)
+    let log = Log<Int>()
+    Note.addListener(nil, { event in log.append(event.number) }, executeOn: .listenerThread, on: there)
+    try receiver.subscribe(Note.self)
+    try await receiver.settle()
+    sender.publish(Note.self, batch: 64)
+    let alarms = sender.publish(Alarm.self)
+    await Held.hold(sender)
+    Note(number: 1, text: "").queue(on: here)
+    for level in 1...40 { Alarm(level: level).queue(on: here) }
+    alarms.remove()
+    Held.gate.signal()
+    #expect(await eventually { sender.counts.unsent == 40 })
+    Note(number: 2, text: "").queue(on: here)
+    #expect(await eventually(within: .seconds(20)) { log.entries == [1, 2] })
+    // What waits for certain is known again.
+    Note(number: 3, text: "").queue(on: here)
+    #expect(await eventually(within: .seconds(20)) { log.entries == [1, 2, 3] })
+    #expect(await sender.drain())
+    await receiver.drain()
+  }
+
   @Test("a batch whose events wait for room does not come again meanwhile, by the patience of the name's first use")
   func batchWaitsInPatience() async throws {
     let server = try ServerProcess(["--jetstream"])
