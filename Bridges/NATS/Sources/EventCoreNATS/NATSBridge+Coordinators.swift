@@ -146,9 +146,10 @@ extension NATSBridge {
   }
 }
 
+/// As those of requests, of the bridge's own.
 private func emissionSubject<E: RemoteEvent>(_ type: E.Type, _ parent: String) -> String {
   checkSubject(E.subject, of: "the RemoteEvent \(E.self)")
-  return "\(parent).\(E.subject).emission"
+  return "eventcore.emission.\(parent).\(E.subject)"
 }
 
 /// Where the coordinators of a tree are used: the only place where its coordinator and closure are touched.

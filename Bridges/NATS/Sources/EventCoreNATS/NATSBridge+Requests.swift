@@ -219,11 +219,11 @@ private final class Room: Sendable {
   }
 }
 
-/// Beside the subject of the event, since the type may be published as well. With the type of the answer, since answers
-/// are found by the types of both.
+/// Of the bridge's own, which no pattern of events has: a stream would acknowledge a request, and a subscriber keep the
+/// server from saying that nobody answers. With the type of the answer, since answers are found by the types of both.
 private func requestSubject<Query: RemoteEvent, Answer>(_ query: Query.Type, _ answer: Answer.Type) -> String {
   checkSubject(Query.subject, of: "the RemoteEvent \(Query.self)")
-  return "\(Query.subject).request.\(subjectWord(answerName(answer)))"
+  return "eventcore.request.\(Query.subject).\(subjectWord(answerName(answer)))"
 }
 
 /// What stands for a type of answers in subjects: types of one name are one.

@@ -17,8 +17,7 @@ extension NATSBridge {
   /// - Parameters:
   ///   - type: Whose subject to subscribe to.
   ///   - subject: Another subject, or a pattern of several: `"sensors.*.temperature"`, `"sensors.>"`. The subject of an
-  ///     event is told to its ``RemoteEvent/arrived(_:)``. One that `"price.>"` brings may be a request: these go under
-  ///     the type's subject, `.request` and the name of the answer's type.
+  ///     event is told to its ``RemoteEvent/arrived(_:)``. Requests do not come by it.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed, or the subject is none.
   ///

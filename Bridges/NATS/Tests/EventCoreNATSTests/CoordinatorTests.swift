@@ -164,7 +164,7 @@ private final class Place: @unchecked Sendable {
     let raw = try RawClient(server)
     Thread.detachNewThread {
       while isOver.count == 0 {
-        for _ in 0..<50 { raw.publish("plant.tests.shift.emission", Data(#"{"began":{}}"#.utf8)) }
+        for _ in 0..<50 { raw.publish("eventcore.emission.plant.tests.shift", Data(#"{"began":{}}"#.utf8)) }
         // No more than the plant takes.
         raw.flush()
       }
@@ -358,7 +358,7 @@ private final class Place: @unchecked Sendable {
   func forbidden() async throws {
     let server = try ServerProcess(
       configuration: """
-        authorization { users: [ { user: a, password: b, permissions: { publish: { deny: "plant.>" } } } ] }
+        authorization { users: [ { user: a, password: b, permissions: { publish: { deny: "eventcore.emission.plant.>" } } } ] }
         no_auth_user: a
         """)
     let world = EventCentral()
@@ -555,7 +555,7 @@ private final class Place: @unchecked Sendable {
     let plant = try await Machine(server) { _ in .handled }
     try await plant.answer(as: "plant")
     let raw = try RawClient(server)
-    raw.publish("plant.tests.incident.emission", Data("{".utf8))
+    raw.publish("eventcore.emission.plant.tests.incident", Data("{".utf8))
     #expect(await eventually { plant.bridge.counts.undecodable == 1 })
     // Who waits for an answer is told so at once.
     let hall = try await NATSBridge.to(server, on: EventCentral())
@@ -569,12 +569,12 @@ private final class Place: @unchecked Sendable {
           guard case .failure(let error as NATSBridgeError) = answer else { return answers.append("\(answer)") }
           answers.append("\(error.reason)")
         })
-      raw.publish("plant.tests.incident.emission", reply: requests.subject(of: number), body)
+      raw.publish("eventcore.emission.plant.tests.incident", reply: requests.subject(of: number), body)
       #expect(await answers.entries(atLeast: index + 1).last == "answerFailed")
     }
     #expect(plant.bridge.counts.undecodable == 2 && plant.bridge.counts.tooLong == 1)
     hall.close()
-    raw.publish("plant.tests.incident.emission", Data(#"{"smoke":{"_0":1}}"#.utf8))
+    raw.publish("eventcore.emission.plant.tests.incident", Data(#"{"smoke":{"_0":1}}"#.utf8))
     #expect(await eventually { plant.bridge.counts.dispatched == 1 })
     plant.bridge.close()
   }

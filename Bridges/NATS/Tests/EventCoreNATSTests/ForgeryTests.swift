@@ -21,9 +21,9 @@ import Testing
     try bridge.answerRequests(PriceQuery.self, with: Price.self)
     try await plant.answer(as: "plant")
     let client = try RawClient(server)
-    client.publish("tests.price.request.Price", reply: Self.deletes, Data(#"{"id": 1}"#.utf8))
+    client.publish("eventcore.request.tests.price.Price", reply: Self.deletes, Data(#"{"id": 1}"#.utf8))
     // What the parent cannot read is a failure, with an empty body as well.
-    client.publish("plant.tests.incident.emission", reply: Self.deletes, Data("x".utf8))
+    client.publish("eventcore.emission.plant.tests.incident", reply: Self.deletes, Data("x".utf8))
     #expect(await eventually { bridge.counts.received == 2 })
     #expect(await bridge.drain())
     #expect(bridge.counts.malformed == 2 && bridge.counts.dispatched == 0, "\(bridge.counts)")

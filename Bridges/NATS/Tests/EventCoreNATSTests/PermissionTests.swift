@@ -77,7 +77,7 @@ import Testing
 
   @Test("requests and coordinators need the subjects of both ways")
   func requestsAndCoordinators() async throws {
-    let (request, emission) = ("tests.price.request.Price", "plant.tests.incident.emission")
+    let (request, emission) = ("eventcore.request.tests.price.Price", "eventcore.emission.plant.tests.incident")
     let guarded = try Guarded([
       ("asking", [request], ["_INBOX.>"]), ("answering", ["_INBOX.>"], [request]),
       ("child", [emission], ["_INBOX.>"]), ("parent", ["_INBOX.>"], [emission]),

@@ -185,7 +185,7 @@ struct Price: Codable, Sendable, Equatable {
     try await answering.settle()
     // Nowhere to send the answer to.
     let raw = try RawClient(server)
-    raw.publish("\(PriceQuery.subject).request.Price", Data(#"{"id":1}"#.utf8))
+    raw.publish("eventcore.request.\(PriceQuery.subject).Price", Data(#"{"id":1}"#.utf8))
     #expect(await eventually { answering.counts.malformed == 1 })
     let counts = answering.counts
     #expect(counts.received == 1 && counts.dispatched == 0)
