@@ -13,6 +13,8 @@ extension EventCentral {
   ///   nobody else can answer any more. If neither is called it hears then that there is no answer.
   /// - Returns: Ends the answering. It stays if it is released.
   ///
+  /// A drain of the central does not end it: handlers that this waits for may ask. So end it before the central goes.
+  ///
   /// **Threads**: any. **Ownership**: `body` is kept until the end of the answering, and what `give` has of the request
   /// until `give` and `withdraw` are released.
   @_spi(Bridge)
@@ -23,11 +25,13 @@ extension EventCentral {
       _ withdraw: @escaping @Sendable (any Error) -> Void
     ) async -> Void
   ) -> any EventListenerHandling {
-    AsyncListener.start(
-      EventRequest<Query, Answer>.self, nil, listener, HandlerInterest(.all, maximumAge: 0, customFilter: nil), .serial
+    let own = EventListener(on: self)
+    return AsyncListener.start(
+      EventRequest<Query, Answer>.self, nil, own, HandlerInterest(.all, maximumAge: 0, customFilter: nil), .serial
     ) { request, answerer in
       let ticket = request.ticket
-      guard ticket.isAwaited else { return }
+      // It ends with its last reference, which is that of this closure.
+      guard withExtendedLifetime(own, { ticket.isAwaited }) else { return }
       await body(request.query, { ticket.give($0, by: answerer) }, { ticket.withdraw($0) })
     }
   }

@@ -23,8 +23,9 @@ public protocol DurableEvent: RemoteEvent {
 /// A delivery that the server waits for: the event counts as handled when its last copy is gone, which is when all
 /// handlers have run, unless one of them has kept it.
 ///
-/// An event whose receiver ends without handling it, by `cancel()`, or that a bounded mailbox drops later on in favour
-/// of others, is gone as well, and so counts as handled. End receivers of durable events by `drain`.
+/// An event whose receiver ends without handling it, by `cancel()` or a drain that gives up at its deadline, or that a
+/// bounded mailbox drops later on in favour of others, is gone as well, and so counts as handled. End receivers of
+/// durable events by `drain`; if that has a deadline, end the bridge first (<doc:BeyondOneMachine>).
 ///
 /// **Threads**: any, for every member.
 public final class NATSDelivery: Sendable, Codable, Equatable {

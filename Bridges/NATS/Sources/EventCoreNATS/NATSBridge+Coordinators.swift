@@ -37,8 +37,8 @@ extension NATSBridge {
   ///   - executeOn: The place where the coordinators are used, and where answers come; as for
   ///     `EventCoordinator.emitEvents(of:from:executeOn:isolation:)`.
   ///   - isolation: Leave it out. On an actor, `.requesterThread` is that actor.
-  ///   - answered: Gets each event with what became of it, once, unless the coordinator is gone. The coordinator
-  ///     retains it.
+  ///   - answered: Gets each event with what became of it, once, unless the coordinator is gone, or the central was
+  ///     drained, which ends the place: drain the bridge first. The coordinator retains it.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed.
   ///
@@ -54,7 +54,7 @@ extension NATSBridge {
     let place = CoordinatorPlace(
       coordinator, central, executeOn, isolation, for: "forwardUnhandled(of:to:carrying:)", answered)
     let requests = PendingRequests(within: limit, options)
-    let replies = try receive(requests.pattern, nil) { requests.takeReply($0) }
+    let replies = try receive(requests.pattern, nil, isForReplies: true) { requests.takeReply($0) }
     let entries = types.map { ForwardEntry($0, to: parent, requests, place, self) }
     let registration = keep(RemoteRegistration([{ replies.remove() }, { requests.end() }], of: self))
     place.whenOver { registration.remove() }

@@ -48,7 +48,7 @@ extension NATSBridge {
     _ = EventConcurrency.concurrent(concurrency)
     let giveBack = claim(Query.self, Answer.self, .forwarded)
     let requests = PendingRequests(within: limit, options)
-    let replies = try receive(requests.pattern, nil, or: giveBack) { requests.takeReply($0) }
+    let replies = try receive(requests.pattern, nil, isForReplies: true, or: giveBack) { requests.takeReply($0) }
     let outlet = RequestOutlet(Query.self, requestSubject(Query.self, Answer.self), self, requests)
     let room = Room(for: concurrency)
     let handle = central.answerLater(Query.self, with: Answer.self) { query, give, withdraw in

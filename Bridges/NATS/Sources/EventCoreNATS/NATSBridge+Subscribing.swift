@@ -89,9 +89,12 @@ extension NATSBridge {
 
   /// Subscribes to a subject. `handle` is called on a thread of the client, one call at a time.
   ///
-  /// - Parameter undo: Takes back what was done before, if this throws.
+  /// - Parameters:
+  ///   - isForReplies: Whether handlers may wait for what comes, so that a drain goes on with it until they have ended.
+  ///   - undo: Takes back what was done before, if this throws.
   func receive(
-    _ subject: String, _ group: String?, or undo: () -> Void = {}, _ handle: @escaping @Sendable (OpaquePointer) -> Void
+    _ subject: String, _ group: String?, isForReplies: Bool = false, or undo: () -> Void = {},
+    _ handle: @escaping @Sendable (OpaquePointer) -> Void
   ) throws(NATSBridgeError) -> RemoteRegistration {
     do throws(NATSBridgeError) {
       guard subject.utf8.count + (group?.utf8.count ?? 0) <= longestSubjects else {
@@ -115,7 +118,7 @@ extension NATSBridge {
           such as "workers".
           """)
       }
-      return try receive(subject, group, Inlet(handle))
+      return try receive(subject, group, Inlet(handle), isForReplies: isForReplies)
     } catch {
       undo()
       throw error
@@ -124,7 +127,7 @@ extension NATSBridge {
 
   /// - Parameter inFlight: So many messages may wait at least, of any length.
   func receive(
-    _ subject: String, _ group: String?, _ inlet: Inlet, inFlight: Int = 0
+    _ subject: String, _ group: String?, _ inlet: Inlet, inFlight: Int = 0, isForReplies: Bool = false
   ) throws(NATSBridgeError) -> RemoteRegistration {
     var subscription: OpaquePointer?
     let status =
@@ -144,7 +147,8 @@ extension NATSBridge {
     natsSubscription_SetPendingLimits(subscription, Int32(clamping: max(inbox, inFlight)), most)
     // It fails if the bridge was closed meanwhile. Then nobody knows when the last call ends, and the inlet stays.
     natsSubscription_SetOnCompleteCB(subscription, Inlet.end, inlet.context)
-    return keep(RemoteRegistration(inward: subscription, overrun: inlet.overrun, of: self))
+    return keep(
+      RemoteRegistration(inward: subscription, overrun: inlet.overrun, isForReplies: isForReplies, of: self))
   }
 }
 

@@ -201,9 +201,12 @@ public final class NATSBridge: Sendable {
       // First: with the limit the drain begins to end what waits, and a break of the connection from here on counts.
       let generation = link.generation
       link.setLimit(deadline)
-      for registration in all { registration.drain(until: deadline) }
+      for registration in all where !registration.isForReplies { registration.drain(until: deadline) }
       // Before the outbox ends: what their handlers dispatch goes out.
-      return (generation, link.finishDeliveries(until: deadline))
+      let areHandled = link.finishDeliveries(until: deadline)
+      // Now: these handlers may have waited for replies.
+      for registration in all where registration.isForReplies { registration.drain(until: deadline) }
+      return (generation, areHandled)
     }
     let hasHandledAll = await thread.drain()
     await blocking { [batch, link] in

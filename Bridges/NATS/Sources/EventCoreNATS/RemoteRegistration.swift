@@ -14,17 +14,21 @@ public final class RemoteRegistration: Sendable {
     case local([@Sendable () -> Void])
   }
   private let kind: Kind
+  /// Whether what comes are replies to what is asked here, for which handlers may wait.
+  let isForReplies: Bool
   private let hasEnded = Atomic<Bool>(false)
   private weak let bridge: NATSBridge?
 
-  init(inward subscription: OpaquePointer, overrun: Overrun, of bridge: NATSBridge) {
+  init(inward subscription: OpaquePointer, overrun: Overrun, isForReplies: Bool, of bridge: NATSBridge) {
     kind = .inward(Locked(Subscription(subscription, bridge.link)), overrun)
+    self.isForReplies = isForReplies
     self.bridge = bridge
   }
 
   /// Whatever ends by closures.
   init(_ ends: [@Sendable () -> Void], of bridge: NATSBridge) {
     kind = .local(ends)
+    isForReplies = false
     self.bridge = bridge
   }
 

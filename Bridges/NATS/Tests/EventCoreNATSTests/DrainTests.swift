@@ -108,6 +108,104 @@ import Testing
     #expect(try pending(server) == 1)
   }
 
+  @Test("a drain waits for durable events whose handlers await answers of other machines (D10)", arguments: cores)
+  func waitsForAnswers(core: EventCentral.Core) async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let (asked, log, gate) = (Log<Int>(), Log<Int?>(), DispatchSemaphore(value: 0))
+    let answering = try await NATSBridge.to(server, on: there)
+    PriceQuery.answer(on: there) { query in
+      asked.append(query.id)
+      gate.wait()
+      return Price(cents: query.id)
+    }
+    try answering.answerRequests(PriceQuery.self, with: Price.self)
+    try await answering.settle()
+    let worker = try await NATSBridge.to(server, on: here)
+    try worker.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
+    Order.addListener(nil, on: here) { (order: Order) async in
+      let query = PriceQuery(id: order.number)
+      log.append(try? await here.request(query, expecting: Price.self, within: .seconds(60)).cents)
+    }
+    try await worker.makeStream("ORDERS", of: [Order.self])
+    try await worker.durable(Order.self, stream: "ORDERS", as: "test")
+    try await answering.publish(Order.self, stream: "ORDERS")
+    for number in 1...2 { Order(number: number).queue(on: there) }
+    #expect(await asked.entries(atLeast: 1) == [1])
+    #expect(await eventually { worker.counts.dispatched == 2 })
+    async let isDrained = worker.drain()
+    #expect(await eventually { worker.link.timeLeft(atMost: .max) < .max })
+    #expect(await !eventually(within: .milliseconds(200)) { worker.link.hasEnded }, "It waits.")
+    for _ in 1...2 { gate.signal() }
+    #expect(await isDrained)
+    #expect(log.entries == [1, 2])
+    #expect(try pending(server) == 0)
+    await answering.drain()
+  }
+
+  @Test("handlers that a drain of their central waits for still ask other machines (D10)", arguments: cores)
+  func asksWhileDrained(core: EventCentral.Core) async throws {
+    let server = try ServerProcess()
+    let (here, there) = (EventCentral(core: core), EventCentral(core: core))
+    let (asked, log, gate) = (Log<Int>(), Log<Int?>(), DispatchSemaphore(value: 0))
+    let answering = try await NATSBridge.to(server, on: there)
+    PriceQuery.answer(on: there) { query in
+      asked.append(query.id)
+      gate.wait()
+      return Price(cents: query.id)
+    }
+    try answering.answerRequests(PriceQuery.self, with: Price.self)
+    try await answering.settle()
+    let worker = try await NATSBridge.to(server, on: here)
+    let forwarding = try worker.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
+    Reading.addListener(nil, on: here) { (job: Reading) async in
+      let query = PriceQuery(id: job.number)
+      log.append(try? await here.request(query, expecting: Price.self, within: .seconds(60)).cents)
+    }
+    // To see when the drain has begun.
+    Alarm.addListener(nil, { _ in }, executeOn: .listenerThread, on: here)
+    let jobs = try worker.subscribe(Reading.self, group: "workers")
+    try await worker.settle()
+    answering.publish(Reading.self)
+    for number in 1...5 { Reading(number: number).queue(on: there) }
+    #expect(await asked.entries(atLeast: 1) == [1])
+    #expect(await eventually { worker.counts.dispatched == 5 })
+    #expect(await jobs.drain())
+    async let isDrained = here.drain()
+    #expect(await eventually { Alarm(level: 0).queue(on: here) == 0 })
+    for _ in 1...5 { gate.signal() }
+    #expect(await isDrained)
+    #expect(log.entries == [1, 2, 3, 4, 5])
+    #expect(await worker.drain() && !forwarding.isActive)
+    await answering.drain()
+  }
+
+  @Test("orders that handlers did not come to in time come again if the bridge is drained before their receiver")
+  func givesUp() async throws {
+    let server = try ServerProcess(["--jetstream"])
+    let world = EventCentral()
+    let bridge = try await NATSBridge.to(server, on: world)
+    try await bridge.makeStream("ORDERS", of: [Order.self])
+    let (begun, gate) = (Log<Int>(), DispatchSemaphore(value: 0))
+    let thread = EventThread(on: world)
+    thread.addEventCallback { (order: Order) in
+      guard order.delivery != nil else { return }
+      begun.append(order.number)
+      gate.wait()
+    }
+    try await bridge.durable(Order.self, stream: "ORDERS", as: "test")
+    try await bridge.publish(Order.self, stream: "ORDERS")
+    for number in 1...3 { Order(number: number).queue(on: world) }
+    #expect(await begun.entries(atLeast: 1) == [1])
+    #expect(await eventually { bridge.counts.dispatched == 3 })
+    #expect(await !bridge.drain(within: .milliseconds(100)))
+    thread.cancel()
+    gate.signal()
+    await thread.drain()
+    #expect(begun.entries == [1])
+    #expect(try pending(server) == 3)
+  }
+
   /// How many events of the stream are with receivers.
   private func pending(_ server: ServerProcess) throws -> Int64 {
     try RawClient(server).consumer("test", of: "ORDERS") { $0.NumAckPending }
