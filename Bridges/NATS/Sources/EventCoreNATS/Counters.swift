@@ -26,9 +26,10 @@ extension NATSBridge {
 
     /// Events that came, and messages that are none. A batch that is ``own``, ``foreign`` or ``malformed`` counts once.
     public var received = 0
-    /// Events that at least one receiver accepted, or that were raised at a node, whoever has a handler there.
+    /// Events that at least one receiver accepted, or that were raised at a node, whoever has a handler there; and
+    /// requests that were asked here, whether or not anybody answers them.
     public var dispatched = 0
-    /// Events that no receiver accepted: there is none, or all were full.
+    /// Events that no receiver accepted: there is none, or all were full; and requests that were turned away.
     public var unheard = 0
     /// Came from a bridge of the same central, where they were dispatched already, or raised, maybe in another tree.
     public var own = 0

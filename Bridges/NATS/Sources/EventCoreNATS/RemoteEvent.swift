@@ -80,7 +80,8 @@ public struct RemoteCoding<Event: Sendable>: Sendable {
   ///   - decode: Makes an event of bytes that may come from anybody: it throws unless they are one. It also gets the
   ///     sender's ``RemoteEvent/version``, nil if the message does not tell.
   ///
-  /// **Threads**: `encode` is called on the bridge's thread, `decode` on those of the client, several at once.
+  /// **Threads**: `encode` is called on the bridge's thread for events, in a task for requests, and for answers where
+  /// they are given; `decode` on threads of the client. Several calls at once.
   public init(
     encode: @escaping @Sendable (Event) throws -> Data,
     decode: @escaping @Sendable (_ bytes: Data, _ version: Int?) throws -> Event

@@ -71,9 +71,10 @@ public final class RemoteRegistration: Sendable {
   /// ```
   ///
   /// - Parameter limit: How long it may take. Then it ends at once, as by ``remove()``.
-  /// - Returns: Whether all was dispatched in time. False if it has ended before, and at once if it is another one,
-  ///   which then stays as it is: what publishes, mounts a node, forwards or answers requests, or joins coordinators
-  ///   ends by ``remove()``, or is drained with the bridge (``NATSBridge/drain(within:)``).
+  /// - Returns: Whether all was dispatched in time, and the server said that nothing more comes: false as well if that
+  ///   is away until the limit. False if it has ended before, and at once if it is another one, which then stays as it
+  ///   is: what publishes, mounts a node, forwards or answers requests, or joins coordinators ends by ``remove()``, or
+  ///   is drained with the bridge (``NATSBridge/drain(within:)``).
   ///
   /// While the client has the connection to itself (``NATSBridge``), this returns false some half a second after the
   /// limit, and the registration ends when the client gives up.
