@@ -141,8 +141,8 @@ void trees()
 	bool ended = true;
 
 	expect(bool(root), "no node");
-	std::optional<eventcore::node> squadron(std::in_place, root);
-	eventcore::node raider(*squadron), wing(*squadron);
+	std::optional<eventcore::node> squadron(std::in_place, &root);
+	eventcore::node raider(&*squadron), wing(&*squadron);
 	auto up = squadron->on<hit>(EVC_HANDLER_RAISE, [&log](const hit &hit) { log += "squadron:" + hit.by + ' '; });
 	auto top = root.on<hit>(EVC_HANDLER_RAISE, [&log](const hit &) { log += "root "; });
 	auto down = wing.on<hit>(EVC_HANDLER_PROPAGATE, [&log](const hit &) { log += "wing "; });

@@ -52,7 +52,7 @@ template <class Keeper> constexpr bool is_keeper = is_owner<Keeper> && std::is_n
 static_assert(is_owner<eventcore::router> && is_owner<eventcore::mailbox, evc_mailbox_options> &&
 	      is_owner<eventcore::thread, const eventcore::mailbox &, evc_thread_options> &&
 	      is_owner<eventcore::scheduler, evc_scheduler_options> && is_owner<eventcore::node> &&
-	      is_owner<eventcore::node, eventcore::node &> && is_owner<eventcore::balancer<event>, eventcore::router &> &&
+	      is_owner<eventcore::node, eventcore::node *> && is_owner<eventcore::balancer<event>, eventcore::router &> &&
 	      is_owner<eventcore::balancer<event>, eventcore::router &, chooser>, "an owner");
 static_assert(is_keeper<eventcore::subscription> && is_keeper<eventcore::timer> && is_keeper<eventcore::node_handler> &&
 	      is_keeper<eventcore::balancer_member>, "what keeps something for its life");

@@ -8,6 +8,7 @@
 
 #include "expect.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -59,6 +60,28 @@ void timer_ended_by_its_function()
 	expect(timer == nullptr, "it was deleted");
 }
 
+/* A function that repeats ends itself, while its owner does. */
+void timer_cancelled_twice_at_once()
+{
+	std::atomic<bool> running{ false };
+	std::promise<evc_status> inside;
+	eventcore::timer timer;
+	eventcore::scheduler scheduler;
+
+	timer = scheduler.after(std::chrono::nanoseconds(0), [&] {
+		running = true;
+		while (running.load())
+			;
+		inside.set_value(timer.cancel());
+	}, std::chrono::hours(1));
+	while (!running.load())
+		std::this_thread::yield();
+	running = false;
+	const evc_status outside = timer.cancel(), other = inside.get_future().get();
+
+	expect((outside == EVC_NOT_FOUND) != (other == EVC_NOT_FOUND), "one of two cancels at once finds it cancelled");
+}
+
 void thread_ended_by_its_handler()
 {
 	eventcore::router router;
@@ -107,6 +130,9 @@ int main()
 {
 	timer_ended_by_its_function();
 	expect(shuts_down(), "everything was given back by a timer that its function has ended");
+	for (int i = 0; i < 100; i++)
+		timer_cancelled_twice_at_once();
+	expect(shuts_down(), "everything was given back by timers that were cancelled twice at once");
 	for (int i = 0; i < 20; i++)
 		thread_ended_by_its_handler();
 	expect(shuts_down(), "D9: everything was given back by a thread that its handler has ended");

@@ -3,16 +3,19 @@
 /*
  * What eventcore.hpp says of its owners: every call on one that could not be made returns why; a timer with a period
  * whose time has passed begins now, and the longest time never comes; classes that have an operator new or & of their
- * own, and functions with the names of the header's beside them, are events and choosers too; and what can be called is
- * a handler, whatever it returns, or returns a bool by.
+ * own, and functions with the names of the header's beside them, are events and choosers too; what can be called is a
+ * handler, whatever it returns, or returns a bool by; and a node is attached while others raise events there. Run it
+ * under ThreadSanitizer too.
  */
 #include <eventcore/eventcore.hpp>
 
 #include "expect.hpp"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -48,7 +51,7 @@ void not_made()
 	eventcore::scheduler no_scheduler;
 	auto timer = no_scheduler.after(std::chrono::hours(1), [] {});
 	has_memory = true;
-	eventcore::node root, child(none);
+	eventcore::node root(nullptr), child(&none);
 
 	expect(!none && none.status() == EVC_OUT_OF_MEMORY, "a node without memory is false, and says why");
 	expect(none.attach(root) == EVC_OUT_OF_MEMORY, "so does its attach");
@@ -64,6 +67,23 @@ void not_made()
 	expect(child.on<event>(0x100 | EVC_HANDLER_RAISE, handler).status() == EVC_INVALID_ARGUMENT, "modes are a byte");
 	expect(root.attach(child) == EVC_NOT_PERMITTED && root, "a cycle is refused, and the node is as it was");
 	expect(child.raise(event{ 1 }) == EVC_OK && root.raise(event{ 1 }) == EVC_OK, "both can be used");
+}
+
+void attached_beside_raises()
+{
+	eventcore::node first, second, child(&first);
+	auto handler = first.on<event>(EVC_HANDLER_RAISE, [](const event &) {});
+	std::atomic<bool> done{ false };
+	/* No std::async, in which the sanitizer sees no race. */
+	std::thread raising([&] {
+		for (int i = 0; i < 20000; i++)
+			expect(child.raise(event{ 1 }) == EVC_OK, "an event is raised at a node that is being attached");
+		done = true;
+	});
+
+	for (int i = 0; !done.load(std::memory_order_relaxed); i++)
+		expect(child.attach(i % 2 != 0 ? first : second) == EVC_OK, "a node is attached while events are raised there");
+	raising.join();
 }
 
 uint64_t manual_time = 1000000;
@@ -219,6 +239,7 @@ int main()
 {
 	expect(evc_allocator_install(&allocator) == EVC_OK, "the allocator was installed");
 	not_made();
+	attached_beside_raises();
 	periods_from_now_on();
 	operators_of_their_own();
 	members_as_handlers();

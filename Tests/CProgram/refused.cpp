@@ -16,7 +16,7 @@ struct only_copied {
 	only_copied(const only_copied &) noexcept(false) {}
 };
 
-evc_status refused(eventcore::router &router, [[maybe_unused]] eventcore::mailbox &mailbox,
+evc_status refused([[maybe_unused]] eventcore::router &router, [[maybe_unused]] eventcore::mailbox &mailbox,
 		   [[maybe_unused]] eventcore::scheduler &scheduler)
 {
 #if REFUSED == 1 // an event type is named without const, volatile and &
@@ -25,6 +25,9 @@ evc_status refused(eventcore::router &router, [[maybe_unused]] eventcore::mailbo
 	return router.dispatch(only_moved());
 #elif REFUSED == 3 // an event that is dispatched later moves without an exception
 	return scheduler.dispatch_after(std::chrono::seconds(1), router, only_copied()).status();
+#elif REFUSED == 4 // deleted
+	eventcore::node root;
+	return [=]() mutable { return root.propagate(event{ 1 }); }();
 #else
 	return router.subscribe<event>(mailbox, [](const event &) {}).status();
 #endif

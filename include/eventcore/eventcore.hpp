@@ -453,22 +453,25 @@ template <class Function> struct timed {
 class timer {
 public:
 	timer() noexcept = default;
-	timer(timer &&other) noexcept { std::swap(held_, other.held_); }
+	timer(timer &&other) noexcept { swap(other); }
 	timer &operator=(timer &&other) noexcept
 	{
 		timer former(std::move(other));
 
-		std::swap(held_, former.held_);
+		swap(former);
 		return *this;
 	}
 	~timer() { cancel(); }
 	/** False if it was not set, was cancelled or detached. It stays true when the timer has fired. */
-	explicit operator bool() const noexcept { return held_.scheduler != nullptr; }
+	explicit operator bool() const noexcept { return scheduler_.load(std::memory_order_relaxed) != nullptr; }
 	evc_status status() const noexcept { return held_.status; }
-	/** EVC_OK: in time. EVC_TIMED_OUT: it is firing, for the last time. EVC_NOT_FOUND: it has fired, or was dropped. */
+	/**
+	 * EVC_OK: in time. EVC_TIMED_OUT: it is firing, for the last time. EVC_NOT_FOUND: it has fired, or was cancelled,
+	 * detached or dropped before. Threads: any, several at once, also in the function itself.
+	 */
 	evc_status cancel() noexcept
 	{
-		evc_scheduler *const scheduler = std::exchange(held_.scheduler, nullptr);
+		evc_scheduler *const scheduler = scheduler_.exchange(nullptr, std::memory_order_relaxed);
 
 		if (scheduler == nullptr)
 			return held_.status == EVC_OK ? EVC_NOT_FOUND : held_.status;
@@ -479,17 +482,27 @@ public:
 		evc_scheduler_release(scheduler);
 		return status;
 	}
-	/** Lets the timer fire without this object. */
+	/** Lets the timer fire without this object. Threads: as for `cancel`. */
 	void detach() noexcept
 	{
-		if (evc_scheduler *const scheduler = std::exchange(held_.scheduler, nullptr))
+		if (evc_scheduler *const scheduler = scheduler_.exchange(nullptr, std::memory_order_relaxed))
 			evc_scheduler_release(scheduler);
 	}
 
 private:
 	friend class scheduler;
+	/* Of timers that no other thread uses. */
+	void swap(timer &other) noexcept
+	{
+		evc_scheduler *const scheduler = scheduler_.load(std::memory_order_relaxed);
+
+		scheduler_.store(other.scheduler_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+		other.scheduler_.store(scheduler, std::memory_order_relaxed);
+		std::swap(held_, other.held_);
+	}
+	/* A reference, which one `cancel` or `detach` takes. Relaxed: who shares a timer has ordered what is in it. */
+	std::atomic<evc_scheduler *> scheduler_{ nullptr };
 	struct held {
-		evc_scheduler *scheduler = nullptr;
 		uint64_t id = 0;
 		/* The timer's, unless it was cancelled in time. */
 		void *context = nullptr;
@@ -560,7 +573,7 @@ public:
 			delete context;
 			return made;
 		}
-		made.held_.scheduler = scheduler_;
+		made.scheduler_.store(scheduler_, std::memory_order_relaxed);
 		made.held_.context = context;
 		made.held_.drop = timed::drop;
 		return made;
@@ -681,31 +694,38 @@ public:
 
 		options.size = sizeof(options);
 		options.release = release;
-		status_ = evc_node_create(&options, &node_);
+		status_.store(evc_node_create(&options, &node_), std::memory_order_relaxed);
 	}
-	/** Makes it the last child of a node. If that fails, a later `attach` makes up for it. */
-	explicit node(node &parent) noexcept : node() { status_ = attach(parent); }
-	node(const node &) = delete;
+	/**
+	 * Makes it the last child of a node; nullptr: of none. If that fails, a later `attach` makes up for it. It takes a
+	 * pointer, since with a reference it would be what a lambda's capture by value calls.
+	 */
+	explicit node(node *parent) noexcept : node()
+	{
+		if (parent != nullptr)
+			status_.store(attach(*parent), std::memory_order_relaxed);
+	}
+	node(const node &) = delete; // a child is node(&parent)
 	node &operator=(const node &) = delete;
 	~node()
 	{
 		if (node_ != nullptr)
 			evc_node_end(node_);
 	}
-	explicit operator bool() const noexcept { return node_ != nullptr && status_ == EVC_OK; }
-	evc_status status() const noexcept { return status_; }
+	explicit operator bool() const noexcept { return node_ != nullptr && status() == EVC_OK; }
+	evc_status status() const noexcept { return status_.load(std::memory_order_relaxed); }
 	evc_node *get() const noexcept { return node_; }
 
 	/** evc_node_attach: EVC_NOT_PERMITTED if that would make a cycle. */
 	evc_status attach(node &parent) noexcept
 	{
 		if (node_ == nullptr || parent.node_ == nullptr)
-			return node_ == nullptr ? status_ : parent.status_;
+			return node_ == nullptr ? status() : parent.status();
 		const evc_status status = evc_node_attach(node_, parent.node_, nullptr);
 
 		/* A failure leaves it where it is. */
 		if (status == EVC_OK)
-			status_ = EVC_OK;
+			status_.store(EVC_OK, std::memory_order_relaxed);
 		return status;
 	}
 	void detach() noexcept
@@ -728,8 +748,8 @@ public:
 
 		static_assert(std::is_invocable_v<Handler &, const Event &>, "a handler takes (const Event &)");
 		static_assert(std::is_nothrow_move_constructible_v<Handler>, "a handler moves without an exception");
-		made.held_.status = status_;
-		if (!*this)
+		made.held_.status = status();
+		if (made.held_.status != EVC_OK)
 			return made;
 		auto *object = new (std::nothrow) entry(std::move(handler));
 		made.held_.status = EVC_OUT_OF_MEMORY;
@@ -760,8 +780,10 @@ public:
 	{
 		bool has_ended = false;
 		evc_walk *walk;
-		evc_status status = *this ? evc_walk_begin(node_, key_of<Event>(), scope, &walk) : status_;
+		evc_status status = this->status();
 
+		if (status == EVC_OK)
+			status = evc_walk_begin(node_, key_of<Event>(), scope, &walk);
 		if (status == EVC_OK) {
 			do {
 				for (uint32_t i = 0; i < walk->count && !has_ended; i++)
@@ -792,7 +814,8 @@ private:
 		entry->end(entry);
 	}
 	evc_node *node_ = nullptr;
-	evc_status status_ = EVC_INVALID_ARGUMENT;
+	/* Written by `attach`, beside calls on other threads. Relaxed: the tree orders what they do there. */
+	std::atomic<evc_status> status_{ EVC_INVALID_ARGUMENT };
 };
 
 /** The receivers of a balancer, as its chooser sees them: during that call. */
