@@ -5,7 +5,7 @@
 #
 #   make c-library       .build/c: the shared and the static library
 #   make install         into PREFIX (/usr/local), under DESTDIR if that is given; and make uninstall
-#   make amalgamation    .build/amalgamation: eventcore.c and eventcore.h, to drop into a project
+#   make amalgamation    .build/amalgamation: eventcore.c and eventcore.h (and for C++ eventcore.hpp), to drop into a project
 #
 # CC, CFLAGS and LDFLAGS are the caller's.
 

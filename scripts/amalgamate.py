@@ -187,7 +187,8 @@ def main():
         "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n"
         '#include "eventcore.h"\n#pragma GCC visibility push(hidden)\n' +
         "\n".join(private.parts) + "#pragma GCC visibility pop\n")
-    print(f"{folder}/eventcore.c, {folder}/eventcore.h")
+    (folder / "eventcore.hpp").write_text((ROOT / "include/eventcore/eventcore.hpp").read_text())
+    print(f"{folder}/eventcore.c, {folder}/eventcore.h, and for C++ {folder}/eventcore.hpp")
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ for pair in "${compilers[@]}"; do
   # Its sources are not made for one scope.
   "$cc" -std=c11 -pedantic "${warnings[@]}" -Wno-shadow -O2 -c "$folder/amalgamation/eventcore.c" -o "$programs/eventcore.o"
   mkdir -p "$programs/include/eventcore"
-  cp "$folder/amalgamation/eventcore.h" include/eventcore/eventcore.hpp "$programs/include/eventcore"
+  cp "$folder"/amalgamation/eventcore.h* "$programs/include/eventcore"
   "$cc" -std=c11 "${warnings[@]}" -I"$programs/include" Examples/C/fixed_step.c "$programs/eventcore.o" -o "$programs/fixed_step-one" -lurcu-bp -lpthread
   for program in typed_events timers_and_trees; do
     "$cxx" -std=c++17 "${cxx_warnings[@]}" -I"$programs/include" "Examples/C/$program.cpp" "$programs/eventcore.o" -o "$programs/$program-one" -lurcu-bp -lpthread
