@@ -91,7 +91,7 @@ struct evc_scheduler_options {
 
 /** A reading of a scheduler's counters; exact while nothing changes. */
 struct evc_scheduler_statistics {
-	/** Timers that wait for their deadline. */
+	/** Timers that wait for their deadline, and the one that fires at this moment. */
 	uint64_t pending;
 	/** The number of calls of `fire`. */
 	uint64_t fired;

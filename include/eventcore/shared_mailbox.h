@@ -272,7 +272,8 @@ EVC_API void evc_worker_recycle(struct evc_worker *worker, struct evc_envelope *
 
 /**
  * Waits until an envelope waits in either mailbox, either of them closes, the worker is interrupted, or the
- * time limit has passed. A worker that is held waits for its own mailbox alone.
+ * time limit has passed. A worker that is held waits for its own mailbox alone. After EVC_OK take or poll at once:
+ * posts rely on this worker, and wake no other one until it has taken.
  *
  * @param timeout nanoseconds, or EVC_FOREVER
  *
