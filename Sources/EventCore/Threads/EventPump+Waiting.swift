@@ -48,7 +48,7 @@ extension EventPump {
 
   /// Waits until something waits for the pump, or until a time on the central's clock, ``EventCentral/now``. All else
   /// is as for the form with an instant of the system's clock.
-  @available(*, noasync, message: "It blocks its thread; in a task, take init(on:wakeUp:) and await what it does.")
+  @available(*, noasync, message: "It blocks its thread; in a task, pass a wakeUp closure and await what it does.")
   @discardableResult
   public func wait(until deadline: DispatchTime) -> Bool {
     wait(until: deadline.uptimeNanoseconds)
