@@ -3,8 +3,8 @@
 # Copyright the EventCore authors
 #
 # The tests in their short form: `core` is the C suite under ThreadSanitizer, under AddressSanitizer, and, in full and with
-# the layout that the latter does not have, under UndefinedBehaviorSanitizer; `thread` and `address` (with leaks) are all
-# others.
+# the layout that the latter does not have, under UndefinedBehaviorSanitizer, and the owners of C++ under the first two;
+# `thread` and `address` (with leaks) are all others.
 # Each has a build folder of its own. Nothing is suppressed but four leaks and a race, which are not ours and are explained
 # below.
 #
@@ -53,7 +53,7 @@ run() { # NAME EXTRA...
 
 # The C suite, which waits more than it works: three at a time.
 core() {
-  local runtime suite status=0
+  local runtime suite program status=0
   # The toolchain's ThreadSanitizer refers to libdispatch.
   runtime=$(dirname "$(readlink -f "$(command -v swift)")")/../lib/swift/linux
   mkdir -p .build-core
@@ -67,6 +67,15 @@ core() {
     TSAN_OPTIONS="$thread_options" ASAN_OPTIONS="$address_options" UBSAN_OPTIONS="print_stacktrace=1" \
       ".build-core/$suite" >".build-core/$suite.log" 2>&1 &
     processes[$suite]=$!
+  done
+  # The owners of C++, where two threads use one.
+  for suite in thread address; do
+    for program in owners lifetimes; do
+      clang++ -g -fno-sanitize-recover=undefined -fuse-ld=lld -Iinclude -ISources/CEventCore \
+        -x c Sources/CEventCore/*/*.c -x c++ "Tests/CProgram/$program.cpp" \
+        -o ".build-core/$program-$suite" ${flags[$suite]} -lurcu-bp -lpthread
+      TSAN_OPTIONS="$thread_options" ASAN_OPTIONS="$address_options" ".build-core/$program-$suite" || status=1
+    done
   done
   for suite in "${!flags[@]}"; do
     echo "== core, $suite"
