@@ -11,7 +11,9 @@ public struct EventExpectationError: Error, Sendable, CustomStringConvertible {
 }
 
 extension EventCentral {
-  /// Moves the time of a deterministic central on, from one deadline to the next, and runs what is due at each.
+  /// Moves the time of a deterministic central on, from one deadline to the next, and runs what is due at each. The
+  /// deadlines of other deterministic centrals on the same clock, and of those with timers in pumps, are passed in one
+  /// jump: they find them when they are run.
   ///
   /// ```swift
   /// Reminder(text: "tea").scheduleQueue(every: .seconds(60), on: world)
@@ -38,8 +40,8 @@ extension EventCentral {
   /// ```
   ///
   /// A deterministic central is run meanwhile, and its manual clock is moved as by ``advance(by:)``. Another clock, and
-  /// handlers that dispatch again and again without end, trap as there. The call takes no time of the system's. In
-  /// other centrals the time is the system's, and the task is suspended.
+  /// handlers that dispatch again and again without end, trap as there, and so does a second call at once: await one after
+  /// the other. The call takes no time of the system's. In other centrals the time is the system's, and the task is suspended.
   ///
   /// - Parameters:
   ///   - type: The exact type of event.

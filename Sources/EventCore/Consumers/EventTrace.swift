@@ -4,7 +4,7 @@
 import Dispatch
 
 /// What ran in a deterministic central: which receiver took which event, in order. Two runs that did the same have
-/// equal traces.
+/// equal traces. What the tasks of `async` listeners and loops over sequences take is not in it: no run takes it.
 ///
 /// ```swift
 /// let first = play(seed: 7), second = play(seed: 7)   // each returns the trace of its world
@@ -111,16 +111,18 @@ final class TraceLog: Sendable {
 
 /// A consumer's name in a trace.
 final class TraceName: Sendable {
-  private let log: TraceLog
+  /// Nil for one that is in no trace.
+  private let log: TraceLog?
   private let name: String
 
-  init(_ log: TraceLog, _ name: String) {
+  init(_ log: TraceLog?, _ name: String) {
     self.log = log
     self.name = name
   }
 
   /// Notes an event that the consumer has taken.
   func note(_ key: UInt, _ envelope: UnsafeRawPointer, at time: UInt64) {
+    guard let log else { return }
     let lane = envelope.load(fromByteOffset: EnvelopeLayout.lane, as: UInt8.self)
     log.append(key, lane, time, name)
   }

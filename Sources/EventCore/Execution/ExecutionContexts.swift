@@ -209,9 +209,10 @@ package final class ExecutionContexts: @unchecked Sendable {
   ) -> ExecutionContext {
     let pump =
       isDrivenElsewhere ? nil : serial?.makePump(insteadOf: driver)
+    // What a task of the user's takes is in no order with the rest, and so in no trace.
+    let trace = serial.map { isDrivenElsewhere && driver is TaskDriver ? TraceName(nil, name) : $0.name(name) }
     let consumer = makeConsumer(
-      pump ?? ConsumerPump(driver, batch: batch),
-      ConsumerHooks(trace: serial?.name(name), taken: taken, name: name), capacity)
+      pump ?? ConsumerPump(driver, batch: batch), ConsumerHooks(trace: trace, taken: taken, name: name), capacity)
     return ExecutionContext(place, consumer, key: key, endsWithUsers: true, host: self)
   }
 
@@ -364,23 +365,17 @@ package final class ExecutionContexts: @unchecked Sendable {
     return calls
   }
 
-  /// The same for one, in a deterministic central. The tasks of `async` listeners are none of it: they take what waits for
-  /// them, and may give it more to do. Its own time stands still meanwhile, so that with a limit they have a second of the
-  /// system's.
-  private nonisolated(nonsending) func opened(_ latch: Latch, until deadline: UInt64, in serial: SerialLoop) async -> Bool {
-    let patience = deadline == .max ? .max : monotonicNanoseconds() + 1_000_000_000
-    while true {
-      _ = serial.run { latch.isOpen || basis.now >= deadline }
-      if latch.isOpen { return true }
-      guard hasCalls, basis.now < deadline, monotonicNanoseconds() < patience, !Task.isCancelled else {
-        return latch.isOpen
-      }
-      // For a millisecond at most: an event for the workers of a shared mailbox tells nobody that there is more to do.
-      _ = await latch.opened(until: monotonicNanoseconds() + 1_000_000)
-    }
-  }
+  /// Whether an `async` listener has calls that may run, or begin.
+  var hasCalls: Bool { state.withLock { $0.calls.values.contains { !$0.isOpen } } }
 
-  private var hasCalls: Bool { state.withLock { $0.calls.values.contains { !$0.isOpen } } }
+  /// Whether a task that nobody here drives has not ended with its mailbox: an `async` listener's, or one of the user's,
+  /// which iterates over a sequence.
+  var hasTasks: Bool {
+    state.withLock { state in
+      let consumers = state.open.values.map(\.consumer) + state.ending
+      return consumers.contains { $0.pump?.driver is TaskDriver && !$0.ended.isOpen }
+    } || hasCalls
+  }
 
   /// The listener has ended, and its last call has returned.
   func didEnd(_ calls: Latch) {

@@ -9,6 +9,8 @@
 /// seed and on what has run so far, and not on how a core wakes its consumers: a candidate is one that has an event, and
 /// one that was woken for anything else is served without a choice.
 ///
+/// One file, though long: whatever changes `state` is in here.
+///
 /// Synchronization: `state` has a mutex, which nothing else is taken within. Dispatches from any thread wake consumers;
 /// one thread at a time runs them.
 final class SerialLoop: Sendable {
@@ -130,7 +132,29 @@ final class SerialLoop: Sendable {
   /// Runs until nothing is left that could, `limit` events have been handled, or a condition holds. Returns how many
   /// events were handled.
   func run(limit: Int = .max, until isDone: () -> Bool = { false }) -> Int {
-    enter()
+    guard let handled = runUnlessRunning(limit, isDone) else {
+      refuse(
+        """
+        A deterministic central is run by one thread at a time, and another thread is running this one: give each \
+        thread a central of its own, or await one after the other what runs it (next, expect(no:), answer(to:)).
+        """, file: #fileID, line: #line)
+    }
+    return handled
+  }
+
+  /// Runs until nothing is left that could, a latch is open, or a condition holds. While another thread runs, as with two
+  /// drains at once, it waits for its turn, or for the latch.
+  nonisolated(nonsending) func run(untilOpen latch: Latch, or isDone: () -> Bool) async {
+    while runUnlessRunning(.max, { latch.isOpen || isDone() }) == nil, !latch.isOpen {
+      // Nobody tells when the other one is done. A task that is cancelled does not wait, but lets others run.
+      _ = await latch.opened(until: monotonicNanoseconds() + 1_000_000)
+      await Task.yield()
+    }
+  }
+
+  /// Nil if another thread runs.
+  private func runUnlessRunning(_ limit: Int, _ isDone: () -> Bool) -> Int? {
+    guard enter() else { return nil }
     defer { state.withLock { $0.thread = 0 } }
     EventCentral.Core.reclaim()
     var handled = 0
@@ -147,25 +171,22 @@ final class SerialLoop: Sendable {
     return handled
   }
 
-  private func enter() {
+  /// False if another thread runs.
+  private func enter() -> Bool {
     let thread = currentThreadNumber()
     let found = state.withLock { state in
       defer { if state.thread == 0 { state.thread = thread } }
       return state.thread
     }
     require(
-      found == 0,
-      found == thread
-        ? """
-        A deterministic central handles one event after another, and what runs it (run(limit:), advance(by:), next, \
-        expect(no:), answer(to:), drain(until:), join()) was called inside one of its handlers, or inside a job of an \
-        actor that runs on one of its threads, where nothing else can run: call it elsewhere, or call cancel() to \
-        end a thread.
-        """
-        : """
-        A deterministic central is run by one thread at a time, and another thread is running this one: give each \
-        thread a central of its own.
-        """)
+      found != thread,
+      """
+      A deterministic central handles one event after another, and what runs it (run(limit:), advance(by:), next, \
+      expect(no:), answer(to:), drain(until:), join()) was called inside one of its handlers, or inside a job of an \
+      actor that runs on one of its threads, where nothing else can run: call it elsewhere, or call cancel() to \
+      end a thread.
+      """)
+    return found == 0
   }
 
   /// Puts the woken members that have an event among those that are ready, and serves the others, which have lost a

@@ -27,9 +27,12 @@ extension EventCentral {
   /// - Other actors run on executors of their own: a registration on one traps.
   /// - An ``EventPump`` is run by its own loop, on the same thread, before or after the run.
   /// - `drain(until:)` and `join()` run the central until their thread or pool has ended; in a task they do so on the actor
-  ///   of their caller, such as the MainActor, also if the task is cancelled. Inside a handler that a run
-  ///   calls, and in a job of an actor that runs on one of the central's threads, nothing else can run: they trap unless it
-  ///   has ended already.
+  ///   of their caller, such as the MainActor, also if the task is cancelled, and wait for their turn while another thread
+  ///   runs it, as two drains at once do. A `join()` that finds nothing left to run traps, although a later time or another
+  ///   task would end the thread. Inside a handler that a run calls, and in a job of an actor that runs on one of the
+  ///   central's threads, nothing else can run: both trap unless it has ended already.
+  /// - The tasks of `async` listeners, and loops over sequences: by themselves, in no order with the rest, and in no
+  ///   trace. A drain waits for them, but for a loop that takes nothing no longer than a second of the system's.
   /// - Scheduled events: inside the run, and inside those of pumps, as by ``Timers/pumps``.
   /// - A mailbox that is full refuses at once where its policy is `.block(upTo:)`, since nothing runs during a wait.
   ///
@@ -37,7 +40,8 @@ extension EventCentral {
   ///   - seed: Any number.
   ///   - core: The implementation.
   ///   - clock: Each central gets a ``ManualClock`` of its own unless you pass one, and its time begins at 1,000 seconds.
-  ///     With a clock that ticks by itself the times of a trace differ from run to run.
+  ///     With a clock that ticks by itself the times of a trace differ from run to run. Deterministic centrals can share
+  ///     one: what moves it for one of them passes the deadlines of the others in one jump.
   public convenience init<C: Clock<Duration>>(
     deterministic seed: UInt64, core: Core = .default, clock: C = ManualClock()
   ) {
@@ -97,33 +101,36 @@ extension EventCentral {
 
   /// Waits for the end of a consumer or a pool, or until a time on the central's clock. True if it has ended.
   func wait(for end: Latch, until deadline: UInt64?) -> Bool {
-    guard serial != nil else { return end.wait(until: deadline, by: basis.clock) }
-    return runUntil(end, until: deadline)
+    guard let serial else { return end.wait(until: deadline, by: basis.clock) }
+    if !end.isOpen {
+      _ = serial.run { end.isOpen || basis.now >= deadline ?? .max }
+    }
+    return hasEnded(end, hasDeadline: deadline != nil)
   }
 
   /// The same for a task, without blocking its thread. False also if the task is cancelled; in a deterministic central,
   /// which runs here, that makes no difference.
   nonisolated(nonsending) func waited(for end: Latch, until deadline: UInt64?) async -> Bool {
-    guard serial != nil else { return await end.opened(until: deadline, by: basis.clock) }
-    return runUntil(end, until: deadline)
+    guard let serial else { return await end.opened(until: deadline, by: basis.clock) }
+    if !end.isOpen {
+      await serial.run(untilOpen: end) { basis.now >= deadline ?? .max }
+    }
+    return hasEnded(end, hasDeadline: deadline != nil)
   }
 
   /// The same without a deadline, also in a task that is cancelled.
   nonisolated(nonsending) func joined(_ end: Latch) async {
     guard serial != nil else { return await end.opened() }
-    _ = runUntil(end, until: nil)
+    _ = await waited(for: end, until: nil)
   }
 
-  private func runUntil(_ end: Latch, until deadline: UInt64?) -> Bool {
-    let limit = deadline ?? .max
-    if !end.isOpen {
-      _ = serial?.run { end.isOpen || basis.now >= limit }
-    }
+  /// After a run. Without a deadline it traps if that was not enough.
+  private func hasEnded(_ end: Latch, hasDeadline: Bool) -> Bool {
     require(
-      end.isOpen || deadline != nil,
+      end.isOpen || hasDeadline,
       """
       join() waits for the end of a thread or pool, and nothing is left to run in this deterministic central that would \
-      end it: call cancel() or drain(until:).
+      end it: call cancel() or drain(until:), or await join() after what ends it.
       """)
     return end.isOpen
   }

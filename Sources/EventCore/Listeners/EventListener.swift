@@ -2,7 +2,6 @@
 // Copyright the EventCore authors
 
 import Dispatch
-import Synchronization
 
 /// What listeners can be registered `on:`, which decides what they get, and what `.listenerThread` means:
 ///
@@ -42,6 +41,8 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// The router for events that are sent to these listeners alone; of a central's listener the central's.
   @usableFromInline let direct: any RouterCore
   @usableFromInline let target: ScheduleTarget
+  /// Whether nobody else gets what is sent to these listeners alone, as callbacks of an event thread do.
+  private let isAlone: Bool
 
   /// Makes a listener for the events of a central.
   ///
@@ -55,6 +56,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
     name: String = "EventListener"
   ) {
     mailbox.check(for: "EventListener")
+    isAlone = true
     list = ListenerList()
     direct = central.basis.makeRouter()
     target = ScheduleTarget(central.scheduler, direct)
@@ -67,6 +69,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   init(
     _ basis: CentralBasis, _ serial: SerialLoop?, sources: [any RouterCore], target: ScheduleTarget, name: String
   ) {
+    isAlone = false
     list = ListenerList()
     direct = target.router
     self.target = target
@@ -81,6 +84,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
 
   /// The listeners of an event thread or a pump.
   init(on central: EventCentral, direct: any RouterCore, of consumer: Consumer) {
+    isAlone = false
     list = ListenerList()
     self.direct = direct
     target = ScheduleTarget(central.scheduler, direct)
@@ -89,7 +93,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   }
 
   deinit {
-    end()
+    endWithOwner()
   }
 
   /// Itself.
@@ -158,9 +162,16 @@ open class EventListener: EventListenable, @unchecked Sendable {
   ///
   /// **Complexity**: O(listeners × receivers of their types), whose lists are copied.
   public func end() {
+    if isAlone { target.end() }
     // The contexts first: what waits there is cancelled, and not skipped. The list is for those on event threads.
     contexts.close()
     list.end()
+  }
+
+  /// Ends them together with what they are registered `on:`.
+  final func endWithOwner() {
+    target.end()
+    end()
   }
 
   /// Ends its listeners after they have handled the events that wait: those on its listener thread, on queues, on
@@ -173,7 +184,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more; false
   ///   also if ``end()`` or another drain came while events waited. What a listener or a sequence that ends meanwhile has
   ///   left does not count: whoever ended it does not want it. A loop over a sequence that does not go on, and what waits
-  ///   for a queue that nobody serves, keep a drain waiting.
+  ///   for a queue that nobody serves, keep a drain waiting, in a deterministic central at most a second of the system's.
   ///
   /// **Threads**: any task or actor; in a deterministic central none that runs on one of its threads. A listener that
   /// awaits the drain of its own place delays it until the deadline, also after it has removed itself.
@@ -239,57 +250,6 @@ extension EventListener {
     add(requester, executeOn, actor, isOnce: isOnce, eventTypeActions(E.self)) {
       $0.handler(callback, interest)
     }
-  }
-}
-
-/// The `EventListener` of an event thread or a pool. It is made at its first use, and ends with its owner.
-struct OwnedListener: ~Copyable, Sendable {
-  private let listener = LazyReference<EventListener>()
-  private let isClosing = Atomic<Bool>(false)
-  private let hasEnded = Atomic<Bool>(false)
-
-  deinit {
-    // A user may still hold it.
-    listener.value?.end()
-  }
-
-  /// The listener; ended already if its owner has, and closed if that drains. Any thread.
-  func value(or make: () -> EventListener) -> EventListener {
-    let listener = listener.value(or: make)
-    // This publishes the listener, then reads the flags; `end` and `closeWhenEmpty` write one, then read the listener.
-    // With a fence in between on both sides, at least one sees what the other has written.
-    atomicMemoryFence(ordering: .sequentiallyConsistent)
-    if isClosing.load(ordering: .relaxed) { _ = listener.contexts.closeWhenEmpty() }
-    if hasEnded.load(ordering: .relaxed) { listener.end() }
-    return listener
-  }
-
-  /// Ends the listener, also one that is made later. Any thread.
-  func end() {
-    hasEnded.store(true, ordering: .relaxed)
-    // As in `value`.
-    atomicMemoryFence(ordering: .sequentiallyConsistent)
-    guard let listener = listener.value else { return }
-    listener.end()
-  }
-
-  /// The listener, if it was made. Any thread.
-  var madeAlready: EventListener? { listener.value }
-
-  /// Whether an `end` has freed events.
-  var hasLost: Bool { listener.value?.contexts.hasLost ?? false }
-
-  /// Has the listener accept nothing more, also one that is made later.
-  ///
-  /// - Returns: Waits, at most until a time, for what waits outside of the owner's threads. False if that came first, or
-  ///   the task was cancelled.
-  func closeWhenEmpty() -> nonisolated(nonsending) (_ deadline: UInt64?) async -> Bool {
-    isClosing.store(true, ordering: .relaxed)
-    // As in `value`.
-    atomicMemoryFence(ordering: .sequentiallyConsistent)
-    guard let contexts = listener.value?.contexts else { return { _ in true } }
-    let latches = contexts.closeWhenEmpty()
-    return { await contexts.opened(latches, until: $0) }
   }
 }
 

@@ -27,9 +27,8 @@ extension Eventable {
   /// **Time**: a handler's `dispatchTime` is when the event was dispatched, at the deadline or shortly
   /// after it (D8).
   ///
-  /// **Ownership**: the schedule retains the event and not the central. If the central is released first,
-  /// the event is freed and counted. If the thread, pump, pool or listener is gone first, the event reaches
-  /// nobody. A repetition goes on even so: keep its handle, and cancel it.
+  /// **Ownership**: the schedule retains the event, and neither the central nor the receiver. If the central ends first,
+  /// the event is freed and counted; if the thread, pump, pool or listener does, at the next deadline.
   ///
   /// **Complexity**: O(log pending). With ``EventCentral/Timers/pumps`` one that is due before all others also tells
   /// each pump of the central, as does a run in which an event is due.
@@ -70,7 +69,8 @@ extension Eventable {
   ///   - policy: Whether missed deadlines are made up for.
   ///   - priority: Which of the five queues it joins.
   ///   - receiver: Where it is dispatched.
-  /// - Returns: A handle that ends the repetition. You may ignore it.
+  /// - Returns: A handle that ends the repetition. You may ignore it: without a limit it lasts until the receiver or the
+  ///   central ends.
   @inlinable
   @discardableResult
   public consuming func scheduleQueue(

@@ -114,6 +114,8 @@ extension EventCentral {
   /// The times are those of the central's clock. A thread that measures often reads the system's clock once a
   /// millisecond, and goes by the processor's counter of ticks in between, where that has one rate (x86-64): it is then
   /// less than two microseconds off, mostly less than 50 nanoseconds. No handler begins before its dispatch in the file.
+  /// In a deterministic central the same seed gives the same file, unless `async` listeners or loops over sequences take
+  /// events, which they do by themselves.
   ///
   /// **Complexity**: as ``observe(times:)`` with the sampling. Each thread writes to memory of its own; one that
   /// writes to two traces in turn takes a mutex for each record.

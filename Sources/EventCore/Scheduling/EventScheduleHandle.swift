@@ -41,7 +41,7 @@ public class EventScheduleHandle: @unchecked Sendable {
   }
   // The fields that `cancel` uses come first, on the cache line of the object's header.
   private let phase = Atomic<Phase>(.waiting)
-  private let target: ScheduleTarget
+  let target: ScheduleTarget
   private var scheduler: Scheduler { target.scheduler }
   /// The core finds the timer by this number. On the lock-free core it is the timer's id, written before
   /// anybody else has the handle; on the locking core the position in the heap, under the lock.
@@ -68,7 +68,8 @@ public class EventScheduleHandle: @unchecked Sendable {
     case dispatched
     /// It was cancelled.
     case cancelled
-    /// Its central ended before the (next) deadline.
+    /// Its central ended before the (next) deadline, or the thread, pump, pool or listener that it is for had ended by
+    /// then.
     case dropped
   }
 
@@ -95,7 +96,7 @@ public class EventScheduleHandle: @unchecked Sendable {
   /// Cancels the schedule: if this returns true, the event is not dispatched any more.
   ///
   /// - Returns: False if it was too late: the (last) dispatch was made or is being made, the schedule was
-  ///   cancelled before, or its central has ended.
+  ///   cancelled before, or it was dropped.
   ///
   /// **Threads**: any, also inside a handler of this event. If another thread is dispatching a repetition
   /// at this moment, this waits for the end of that dispatch, so that nothing is dispatched after the
@@ -136,7 +137,7 @@ public class EventScheduleHandle: @unchecked Sendable {
 
   // MARK: For the scheduler
 
-  /// Dispatches the event, unless the central drains. On the scheduler's thread.
+  /// Dispatches the event, unless the central drains or the receiver has ended. On the scheduler's thread.
   ///
   /// - Returns: The next deadline, or 0 if this was the last.
   final func fire(_ deadline: UInt64) -> UInt64 {
@@ -185,7 +186,7 @@ public class EventScheduleHandle: @unchecked Sendable {
     phase.compareExchange(expected: from, desired: next, ordering: .acquiringAndReleasing).exchanged
   }
 
-  /// The central has ended, or drains. On the scheduler's thread, or on the one that closes or schedules.
+  /// The central has ended, or drains, or the receiver has ended. On the scheduler's thread, or on the one that closes or schedules.
   final func drop() {
     // It fails if the schedule was cancelled meanwhile.
     guard step(.waiting, to: .dropped) else { return }

@@ -2,6 +2,7 @@
 // Copyright the EventCore authors
 
 import Dispatch
+import Synchronization
 
 /// Where scheduled events go, a central, an event thread, a pump, a pool or a listener, and the scheduler of its
 /// central. A schedule retains this object, but neither the central nor the thread, pump, pool or listener.
@@ -11,17 +12,28 @@ final class ScheduleTarget: Sendable {
   let router: any RouterCore
   /// The same, if the central has a carrier.
   private let carrying: CarryingRouter?
+  /// Of the target of one schedule: the one from which it was made.
+  private let origin: ScheduleTarget?
+  private let ended = Atomic<Bool>(false)
 
-  init(_ scheduler: Scheduler, _ router: any RouterCore) {
+  init(_ scheduler: Scheduler, _ router: any RouterCore, of origin: ScheduleTarget? = nil) {
     self.scheduler = scheduler
     self.router = router
+    self.origin = origin
     carrying = router as? CarryingRouter
   }
 
   /// The target of one schedule: its events carry what whoever makes the schedule has.
   private var present: ScheduleTarget {
-    carrying.map { ScheduleTarget(scheduler, $0.withPresentValue()) } ?? self
+    carrying.map { ScheduleTarget(scheduler, $0.withPresentValue(), of: self) } ?? self
   }
+
+  /// Notes that its receiver has ended. Any thread.
+  func end() { ended.store(true, ordering: .relaxed) }
+
+  /// Whether its receiver has ended, as that of a central never does before the scheduler. Relaxed: a schedule that has not
+  /// seen it yet reaches nobody.
+  var hasEnded: Bool { (origin ?? self).ended.load(ordering: .relaxed) }
 
   /// The plan for one dispatch at a time.
   @usableFromInline

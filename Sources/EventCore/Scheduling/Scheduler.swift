@@ -121,8 +121,10 @@ final class Scheduler: Sendable {
     isDraining.store(true, ordering: .releasing)
   }
 
-  /// Whether this is a schedule of a central that drains.
-  func drops(_ timer: EventScheduleHandle) -> Bool { isDraining.load(ordering: .acquiring) && !timer.isWait }
+  /// Whether this is a schedule of a central that drains, or for a receiver that has ended.
+  func drops(_ timer: EventScheduleHandle) -> Bool {
+    (isDraining.load(ordering: .acquiring) || timer.target.hasEnded) && !timer.isWait
+  }
 
   /// The central ends.
   func close() {
@@ -239,7 +241,7 @@ public struct EventScheduleStatistics: Sendable, Equatable {
   public var skipped: Int
   /// Schedules that were cancelled.
   public var cancelled: Int
-  /// Schedules that ended with their central.
+  /// Schedules that ended with their central, or were found at their time to be for a receiver that has ended.
   public var dropped: Int
 
   /// Makes statistics to compare with.

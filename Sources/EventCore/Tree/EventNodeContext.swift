@@ -53,6 +53,9 @@ public struct EventNodeContext<E: Eventable>: ~Copyable {
   /// The node that the event visited before this one: in the raise phase a child, otherwise the parent. Nil
   /// at the node with which the phase began, and if this node or that one has ended, or is ending.
   ///
+  /// It is found in the tree as that is at this moment: once a handler of the event has moved or detached the raiser, or a
+  /// node above it, this may be another node, or nil.
+  ///
   /// **Complexity**: O(depth) when the event is raised, O(1) otherwise.
   public var previous: EventNode? {
     let (phase, source, here, top) = (phase, source, here, source.core.top(of: walk))

@@ -93,6 +93,36 @@ struct EventTraceTests {
     #expect(trace([]).firstDifference(from: one)?.contains("this  ends after 0 events") == true)
   }
 
+  @Test("what tasks take is not in a trace, which their speed would change", arguments: cores)
+  func tasks(core: EventCentral.Core) async {
+    let traces = Log<EventTrace>()
+    for _ in 0..<50 {
+      let world = EventCentral(deterministic: 7, core: core)
+      let thread = EventThread(on: world, name: "counter")
+      thread.addEventCallback { (_: Number) in }
+      let taken = Log<Int>()
+      let listener = Number.addListener(nil, on: world) { (number: Number) async in taken.append(number.value) }
+      let numbers = Number.events(on: world)
+      let loop = Task { for await number in numbers { taken.append(number.value) } }
+      await offThePool {
+        traces.append(
+          world.trace {
+            for value in 0..<8 {
+              Number(value: value).queue(on: world)
+              if value % 4 == 3 { world.run() }
+            }
+            #expect(waitUntil { taken.entries.count == 16 })
+          })
+      }
+      listener.remove()
+      numbers.end()
+      await loop.value
+      thread.cancel()
+    }
+    #expect(traces.entries[0].entries.map(\.receiver) == Array(repeating: "counter", count: 8))
+    #expect(traces.entries.allSatisfy { $0 == traces.entries[0] })
+  }
+
   @Test("nothing is noted outside of the closure, nor if that throws")
   func outside() throws {
     struct Failure: Error {}

@@ -162,6 +162,51 @@ struct ScheduleCancelTests {
     #expect(handles.allSatisfy { !$0.cancel() })
   }
 
+  private final class Worker: EventThread, @unchecked Sendable {}  // It adds no state.
+
+  @Test("D9: a schedule is dropped at its time if the thread, pump, pool or listener has ended", arguments: cores)
+  func receiverEnded(core: EventCentral.Core) {
+    let (world, lifetime) = (ScheduleWorld(core), Lifetime())
+    let central = world.central
+    func schedule(on receiver: any EventListenable) -> [EventScheduleHandle] {
+      [
+        Owned(token: lifetime.token()).scheduleQueue(after: .seconds(1), on: receiver),
+        Owned(token: lifetime.token()).scheduleQueue(every: .seconds(1), on: receiver),
+      ]
+    }
+    let (thread, drained) = (EventThread(on: central), EventThread(on: central))
+    let (pump, pool) = (EventPump(on: central), EventPool<Worker>(capacity: 1, on: central))
+    let listener = EventListener(on: central)
+    let ending: [any EventListenable] = [thread, drained, pump.place, pool, listener]
+    var handles = ending.flatMap { schedule(on: $0) }
+    thread.cancel()
+    #expect(drained.drain())
+    pump.cancel()
+    pool.cancel()
+    listener.end()
+    // One that is released, and one that has ended before.
+    handles += schedule(on: EventThread(on: central)) + schedule(on: EventPool<Worker>(capacity: 1, on: central))
+    handles += schedule(on: EventListener(on: central)) + schedule(on: thread)
+    // These go on: a thread without its listeners, and a central without the listeners that are its own.
+    let other = EventThread(on: central)
+    let lasting = schedule(on: other) + schedule(on: central)
+    other.listener.end()
+    central.listener.end()
+    world.clock.advance(by: .seconds(1))
+    #expect(handles.allSatisfy { $0.state == .dropped && $0.dispatches == 0 })
+    #expect(lasting.map(\.dispatches) == [1, 1, 1, 1])
+    #expect(lifetime.alive == 2)
+    #expect(
+      central.scheduleStatistics
+        == EventScheduleStatistics(pending: 2, dispatched: 4, skipped: 0, cancelled: 0, dropped: handles.count))
+    // A repetition that has been dispatched before.
+    other.cancel()
+    world.clock.advance(by: .seconds(1))
+    #expect(lasting.map(\.state) == [.dispatched, .dropped, .dispatched, .waiting])
+    #expect(lasting.allSatisfy { $0.cancel() == ($0 === lasting[3]) } && lifetime.alive == 0)
+    #expect(world.finish() == [])
+  }
+
   private struct Last: Eventable { let central: EventCentral }
 
   @Test("D9: a scheduled event may hold the last reference to its central", arguments: cores)
