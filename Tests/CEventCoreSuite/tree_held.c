@@ -71,6 +71,43 @@ static const char *one_inside_the_other(void)
 	return NULL;
 }
 
+static void remove_itself(struct suite_mark *mark)
+{
+	(void)mark;
+	if (evc_handler_remove(outer_handlers[0]) != EVC_OK)
+		failure = "a handler could not be removed";
+}
+
+static void raise_behind(struct suite_mark *mark)
+{
+	(void)mark;
+	for (unsigned i = 0; i < 2; i++)
+		(void)suite_raise(leaf, INNER, EVC_WALK_RAISE, 0, NULL);
+	if (outer[0].releases != 1)
+		failure = "a handler that was called and removed is held by the raise that goes on";
+}
+
+static const char *behind_one_that_removed_itself(void)
+{
+	failure = NULL;
+	EXPECT_NONE(suite_node(NULL, &root));
+	EXPECT_NONE(suite_node(root, &leaf));
+	for (unsigned i = 0; i < 2; i++) {
+		outer[i] = (struct suite_mark){ .id = i + 1, .act = i == 0 ? remove_itself : raise_behind };
+		EXPECT_NONE(suite_handle(root, OUTER, EVC_HANDLER_PROPAGATE, &outer[i], &outer_handlers[i]));
+	}
+	inner[0][0] = (struct suite_mark){ .id = 1 };
+	EXPECT_NONE(suite_handle(leaf, INNER, EVC_HANDLER_RAISE, &inner[0][0], NULL));
+	EXPECT_OK(suite_raise(root, OUTER, EVC_WALK_PROPAGATE, 0, NULL));
+	EXPECT(failure == NULL, "%s", failure);
+	EXPECT_EQUAL(outer[1].calls, 1, "calls of the second handler");
+	for (unsigned i = 0; i < 2; i++)
+		evc_handler_drop(outer_handlers[i]);
+	evc_node_end(leaf);
+	evc_node_end(root);
+	return NULL;
+}
+
 static int64_t processor_time(void)
 {
 	struct timespec time;
@@ -132,6 +169,7 @@ static const char *beside_a_large_one(void)
 
 static const struct evc_suite_test tests[] = {
 	{ "D9 trees: raises inside raises release what each held as each ends", one_inside_the_other },
+	{ "D9 trees: a handler that removes itself is released by the raises of the next one", behind_one_that_removed_itself },
 	{ "trees: a removed handler that a raise holds does not slow the raises inside that one", beside_a_large_one },
 };
 SUITE_GROUP(suite_tree_held, tests);

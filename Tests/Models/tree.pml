@@ -3,7 +3,8 @@
 /*
  * Two walkers walk over a tree of one handler, one of them twice, while a third thread changes something else and
  * then removes the handler. Inside the first walk of each a second one may begin, which finds nothing. Sequentially
- * consistent: tree_reclaim.h argues about the memory orders; the letters are those of that file:
+ * consistent: tree_reclaim.h argues about the memory orders; the letters are those of that file. Only the outer walk
+ * holds anything, so that `holds` is both `holds` and `holder` of the code:
  *   evc_walker_collect   W1 epoch = clock; W2 word = epoch, collecting; evc_walker_attend: J, or `holds`
  *   evc_collect_chunk    W3 is the handler linked?; W4 publish it
  *   evc_walker_leave     W5 word = walks; W8 word = idle; W6 wanted: evc_tree_reclaim
@@ -27,7 +28,7 @@
  *   -DMUTATE5   without the look after unlocking.
  *   -DMUTATE6   W4 after W5.
  *   -DMUTATE7   U2 before U1: an epoch of now says nothing.
- *   -DMUTATE8   the walk that reclaims forgets what it holds itself (without `holds`).
+ *   -DMUTATE8   the walk that reclaims forgets what it holds itself (without `holder`).
  *   -DMUTATE9   without J.
  *   -DMUTATE10  A stores what it should compare and swap.
  *   -DMUTATE11  a W2 takes `wanted` away and does not note it.

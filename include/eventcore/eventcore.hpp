@@ -467,7 +467,8 @@ public:
 	evc_status status() const noexcept { return held_.status; }
 	/**
 	 * EVC_OK: in time. EVC_TIMED_OUT: it is firing, for the last time. EVC_NOT_FOUND: it has fired, or was cancelled,
-	 * detached or dropped before. Threads: any, several at once, also in the function itself.
+	 * detached or dropped before, or another call is about to cancel it. Threads: any, several at once, also in the
+	 * function itself; none while the timer ends, or gets another one.
 	 */
 	evc_status cancel() noexcept
 	{

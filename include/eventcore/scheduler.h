@@ -102,9 +102,9 @@ struct evc_scheduler_statistics {
 };
 
 /**
- * Makes a scheduler and, unless it is driven, starts its thread, which has the usual scheduling and, with glibc, may use
- * all processors that the process's first thread may use, whatever the calling thread has; it takes no signals. A
- * program whose timers must not wait for others of that scheduling drives the scheduler on a thread of its own.
+ * Makes a scheduler and, unless it is driven, starts its thread, which takes the signals that the calling thread takes.
+ * With glibc it has the scheduling of the process's first thread, and may use that one's processors besides those of the
+ * calling thread; elsewhere it has what the calling thread has.
  *
  * @param options NULL: the defaults
  * @param out receives the scheduler

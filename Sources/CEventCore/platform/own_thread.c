@@ -27,19 +27,22 @@ void evc_own_thread_set_name(const char *name)
  * first: beside a real-time thread that stays on one processor, it would delay that one, or never run. A thread of
  * Apple's systems has a scheduling of its own.
  */
-static bool create(pthread_t *thread, void *(*run)(void *), void *context)
+static bool create(pthread_t *thread, void *(*run)(void *), void *context, int policy,
+		   const struct sched_param *parameter)
 {
 #ifdef __linux__
-	const struct sched_param parameter = { 0 };
+	struct sched_param own_parameter;
 	pthread_attr_t attributes;
+	int own_policy;
 	bool is_there;
 
 	if (pthread_attr_init(&attributes) == 0) {
 		/* Only what differs is asked for: a filter of system calls may end a process for it. */
-		if (sched_getscheduler(0) != SCHED_OTHER) {
+		if (pthread_getschedparam(pthread_self(), &own_policy, &own_parameter) == 0 &&
+		    (own_policy != policy || own_parameter.sched_priority != parameter->sched_priority)) {
 			(void)pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-			(void)pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
-			(void)pthread_attr_setschedparam(&attributes, &parameter);
+			(void)pthread_attr_setschedpolicy(&attributes, policy);
+			(void)pthread_attr_setschedparam(&attributes, parameter);
 		}
 /* Not in musl, nor in Android's library. */
 #ifdef __GLIBC__
@@ -61,15 +64,37 @@ static bool create(pthread_t *thread, void *(*run)(void *), void *context)
 		if (is_there)
 			return true;
 	}
+#else
+	(void)policy, (void)parameter;
 #endif
 	/* Also if the system refuses these, as a filter of its calls may. */
 	return pthread_create(thread, NULL, run, context) == 0;
 }
 
-bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *), void *context)
+bool evc_own_thread_create(pthread_t *thread, void *(*run)(void *), void *context)
+{
+	struct sched_param parameter = { 0 };
+	int policy = SCHED_OTHER;
+
+	(void)pthread_getschedparam(pthread_self(), &policy, &parameter);
+/* Stubs in musl. */
+#if defined(__linux__) && defined(__GLIBC__)
+	struct sched_param first_parameter;
+	int first = sched_getscheduler(getpid());
+
+	if (first >= 0 && sched_getparam(getpid(), &first_parameter) == 0) {
+		policy = first & ~SCHED_RESET_ON_FORK;
+		parameter = first_parameter;
+	}
+#endif
+	return create(thread, run, context, policy, &parameter);
+}
+
+bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *))
 {
 	/* Left to the program's own handlers, which can report them. */
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS };
+	const struct sched_param parameter = { 0 };
 	sigset_t others, before;
 	bool is_there;
 
@@ -78,7 +103,7 @@ bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *), void 
 	for (unsigned i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		sigdelset(&others, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &others, &before);
-	is_there = create(thread, run, context);
+	is_there = create(thread, run, NULL, SCHED_OTHER, &parameter);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return is_there;
 }

@@ -11,11 +11,17 @@
 void evc_own_thread_set_name(const char *name);
 
 /*
- * Creates a thread that works for all others, whichever of them starts it: it takes no signal but its own faults, has
- * the usual scheduling, and may use the processors of the starting thread and of the process's first one. False if it
- * cannot be created.
+ * Creates a thread that works for all others, whichever of them starts it: it may use the processors of the starting
+ * thread and of the process's first one, and has that one's scheduling. With glibc: elsewhere both are the starting
+ * thread's. False if it cannot be created.
  */
-bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *), void *context);
+bool evc_own_thread_create(pthread_t *thread, void *(*run)(void *), void *context);
+
+/*
+ * The same for work that nobody waits for: with the usual scheduling, and without signals but for its own faults. It runs
+ * no code of the user's that could start a process, which would inherit that.
+ */
+bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *));
 
 /*
  * Threads that nobody joins by name: each of them joins the one that ended before it, at its very end, and evc_shutdown

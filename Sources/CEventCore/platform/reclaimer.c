@@ -286,7 +286,7 @@ static __attribute__((noinline, cold)) bool start(void)
 	pthread_mutex_lock(&starting);
 	is_there = atomic_load_explicit(&is_running, memory_order_relaxed);
 	if (!is_there && (parker.ops != NULL || evc_parker_init(&parker, NULL) == EVC_OK)) {
-		is_there = evc_background_thread_create(&thread, run, NULL);
+		is_there = evc_background_thread_create(&thread, run);
 		if (is_there)
 			/* The thread does this too. Release: the parker. */
 			atomic_store_explicit(&is_running, true, memory_order_release);

@@ -271,7 +271,7 @@ enum evc_status evc_scheduler_start(struct evc_scheduler *scheduler)
 	pthread_t handle;
 
 	evc_scheduler_retain(scheduler);
-	if (evc_background_thread_create(&handle, run, scheduler))
+	if (evc_own_thread_create(&handle, run, scheduler))
 		return EVC_OK;
 	/* The caller destroys it. */
 	(void)evc_reference_drop(&scheduler->references);

@@ -64,7 +64,8 @@ static bool hold(struct items *items, struct evc_tree_item *held, bool marks)
 	return true;
 }
 
-static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, struct items *items, bool marks)
+/* True if a walk holds any of these. `*at` gets the index in its window of the first of its handlers that it holds. */
+static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, struct items *items, bool marks, uint32_t *at)
 {
 	/* Acquire: pairs with W4, all reads of the link that the walk stood on before. */
 	struct evc_link *position = atomic_load_explicit(&walk->position, memory_order_acquire);
@@ -86,11 +87,14 @@ static bool walk_holds(struct evc_tree_walk *walk, struct evc_node *root, struct
 	for (; current < published && !(any && (!marks || items->unmarked == 0)); current++) {
 		struct evc_handler *handler =
 			__atomic_load_n(&window->handlers[current], __ATOMIC_RELAXED);
+		bool is_held = hold(items, &handler->item, marks);
 
-		any |= hold(items, &handler->item, marks);
 		/* The caller may ask for the node, which exists as long as it was held. */
 		if (items->has_nodes)
-			any |= hold(items, &handler->node->first_link.item, marks);
+			is_held |= hold(items, &handler->node->first_link.item, marks);
+		if (is_held && current < *at)
+			*at = current;
+		any |= is_held;
 	}
 	return any;
 }
@@ -100,6 +104,7 @@ static bool walker_holds(struct evc_walker *walker, uint64_t word, struct items 
 {
 	struct evc_tree_walk *walk;
 	struct evc_node *root;
+	uint32_t unused = 0;
 	bool any = false;
 
 	if (word & EVC_WALKER_COLLECTS) {
@@ -117,7 +122,7 @@ static bool walker_holds(struct evc_walker *walker, uint64_t word, struct items 
 	/* Without it no inner walk is under way. Acquire: pairs with the end of a walk, which read it. */
 	while (walk != NULL &&
 	       (root = atomic_load_explicit(&walk->root, memory_order_acquire)) != NULL) {
-		any |= walk_holds(walk, root, items, marks);
+		any |= walk_holds(walk, root, items, marks, &unused);
 		/* Acquire: pairs with evc_walker_add_walk. */
 		walk = atomic_load_explicit(&walk->inner, memory_order_acquire);
 	}
@@ -125,22 +130,29 @@ static bool walker_holds(struct evc_walker *walker, uint64_t word, struct items 
 }
 
 /*
- * This thread itself, in a handler: what it holds is reclaimed by a step of the innermost walk that holds any,
- * since no other walk of it can let go before. Walks inside that one do not search.
+ * This thread itself, in a handler: what it holds is reclaimed when the innermost walk that holds any steps on, or has
+ * called the first handler that it holds, since no walk of this thread lets go of any before. Walks inside do not search
+ * until then.
  */
 static void look_at_own(struct evc_walker *walker, struct items *items)
 {
 	const struct evc_tree_walk *holder = NULL;
 	struct evc_node *root;
+	uint32_t held_at = 0;
 
 	/* Relaxed, all: this thread's. */
 	for (struct evc_tree_walk *walk = atomic_load_explicit(&walker->outermost, memory_order_relaxed);
 	     walk != NULL && (root = atomic_load_explicit(&walk->root, memory_order_relaxed)) != NULL;
 	     walk = atomic_load_explicit(&walk->inner, memory_order_relaxed)) {
-		if (walk_holds(walk, root, items, true) || walk == walker->holder)
+		uint32_t at = walk == walker->holder ? walker->held_at : UINT32_MAX;
+
+		if (walk_holds(walk, root, items, true, &at) || walk == walker->holder) {
 			holder = walk;
+			held_at = at;
+		}
 	}
 	walker->holder = holder;
+	walker->held_at = held_at;
 }
 
 /* U3 to U6: marks what a walker holds. */

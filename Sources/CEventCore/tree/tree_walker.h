@@ -161,8 +161,12 @@ struct evc_walker {
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t word;
 	/* The thread's alone: it may hold an item that another thread wants freed. */
 	bool holds;
-	/* The thread's alone: the innermost walk that holds an item which this thread wants freed. */
+	/*
+	 * The thread's alone: the innermost walk that holds an item which this thread wants freed, and the index in its
+	 * window of the first such handler; UINT32_MAX if it holds none but its position or its root.
+	 */
 	const struct evc_tree_walk *holder;
+	uint32_t held_at;
 	/* The thread's alone: how often it has detached, moved or ended a node. */
 	uint64_t changes;
 	/* The innermost walk. */
@@ -289,7 +293,12 @@ static inline void evc_walk_forget_changes(struct evc_tree_walk *walk)
 static inline bool evc_walker_has_let_go(struct evc_walker *walker, const struct evc_tree_walk *walk,
 					 bool is_wanted)
 {
-	if (evc_likely(!is_wanted && !walker->holds && walker->holder != walk))
+	const struct evc_tree_walk *holder = walker->holder;
+
+	/* Relaxed: this thread's. */
+	if (evc_likely(!is_wanted && !walker->holds &&
+		       (holder == NULL || (holder != walk && atomic_load_explicit(&holder->current, memory_order_relaxed) <=
+								     walker->held_at))))
 		return false;
 	walker->holds = false;
 	walker->holder = NULL;

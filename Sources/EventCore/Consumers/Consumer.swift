@@ -97,9 +97,10 @@ final class Consumer: @unchecked Sendable {
   }
 
   deinit {
-    // In case the consumer never ran to its end, both.
+    // In case the consumer never ran to its end: as `finish`.
     leaveInstruments()
     for receiver in registry.takeAll() { receiver.end() }
+    for (receiver, handler) in calls.answer(andEnd: true) { receiver.drop(handler) }
     workerReceivers.deinitialize(count: 1)
     workerReceivers.deallocate()
     held.deinitialize(count: 1)

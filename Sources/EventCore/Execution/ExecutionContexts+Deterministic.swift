@@ -5,8 +5,8 @@ extension ExecutionContexts {
   /// Waits for a latch in a deterministic central, at most until a time on its clock. True if it is open.
   ///
   /// The tasks of `async` listeners, and those that iterate over sequences, are none of the central: they take what waits
-  /// for them, and may give it more to do. Its own time stands still meanwhile. So with a limit they have a second of the
-  /// system's from the last event that was taken; loops have no more without one, since nobody knows whether a loop goes
+  /// for them, and may give it more to do. Its own time stands still meanwhile. So with a limit they have five seconds of
+  /// the system's from the last event that was taken; loops have no more without one, since nobody knows whether a loop goes
   /// on.
   nonisolated(nonsending) func opened(_ latch: Latch, until deadline: UInt64, in serial: SerialLoop) async -> Bool {
     var (waiting, patience) = (-1, UInt64(0))
@@ -14,7 +14,7 @@ extension ExecutionContexts {
       await serial.run(untilOpen: latch) { basis.now >= deadline }
       if latch.isOpen { return true }
       let (now, left) = (monotonicNanoseconds(), waitingCount)
-      if left != waiting { (waiting, patience) = (left, now + 1_000_000_000) }
+      if left != waiting { (waiting, patience) = (left, now + 5_000_000_000) }
       guard now < patience ? hasTasks : deadline == .max && hasCalls, basis.now < deadline, !Task.isCancelled else {
         return latch.isOpen
       }

@@ -145,7 +145,7 @@ final class SerialLoop: Sendable {
   /// Runs until nothing is left that could, a latch is open, or a condition holds. While another thread runs, as with two
   /// drains at once, it waits for its turn, or for the latch.
   nonisolated(nonsending) func run(untilOpen latch: Latch, or isDone: () -> Bool) async {
-    while runUnlessRunning(.max, { latch.isOpen || isDone() }) == nil, !latch.isOpen {
+    while runUnlessRunning(.max, { latch.isOpen || isDone() }) == nil, !latch.isOpen, !isDone() {
       // Nobody tells when the other one is done. A task that is cancelled does not wait, but lets others run.
       _ = await latch.opened(until: monotonicNanoseconds() + 1_000_000)
       await Task.yield()

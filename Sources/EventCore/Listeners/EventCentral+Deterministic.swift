@@ -26,13 +26,15 @@ extension EventCentral {
   /// - The main queue and the MainActor: likewise, so the main thread has to call it; elsewhere it traps.
   /// - Other actors run on executors of their own: a registration on one traps.
   /// - An ``EventPump`` is run by its own loop, on the same thread, before or after the run.
-  /// - `drain(until:)` and `join()` run the central until their thread or pool has ended; in a task they do so on the actor
-  ///   of their caller, such as the MainActor, also if the task is cancelled, and wait for their turn while another thread
-  ///   runs it, as two drains at once do. A `join()` that finds nothing left to run traps, although a later time or another
-  ///   task would end the thread. Inside a handler that a run calls, and in a job of an actor that runs on one of the
-  ///   central's threads, nothing else can run: both trap unless it has ended already.
+  /// - `drain(until:)` and `join()` run the central until their thread or pool has ended; in a task they do so on the
+  ///   actor of their caller, such as the MainActor, also if the task is cancelled, and wait for their turn while
+  ///   another thread runs it, as two drains at once do; nothing else that runs the central may be called beside them.
+  ///   A `join()` that finds nothing left to run traps, although a later time or another task would end the thread.
+  ///   Inside a handler that a run calls, and in a job of an actor that runs on one of the central's threads, nothing
+  ///   else can run: both trap unless it has ended already.
   /// - The tasks of `async` listeners, and loops over sequences: by themselves, in no order with the rest, and in no
-  ///   trace. A drain waits for them, but for a loop that takes nothing no longer than a second of the system's.
+  ///   trace. A drain waits for them, but while nothing is taken no longer than five seconds of the system's; without a
+  ///   deadline also as long as calls of `async` listeners run.
   /// - Scheduled events: inside the run, and inside those of pumps, as by ``Timers/pumps``.
   /// - A mailbox that is full refuses at once where its policy is `.block(upTo:)`, since nothing runs during a wait.
   ///

@@ -186,7 +186,8 @@ public class EventScheduleHandle: @unchecked Sendable {
     phase.compareExchange(expected: from, desired: next, ordering: .acquiringAndReleasing).exchanged
   }
 
-  /// The central has ended, or drains, or the receiver has ended. On the scheduler's thread, or on the one that closes or schedules.
+  /// The central has ended, or drains, or the receiver has ended. On the scheduler's thread, or on the one that closes or
+  /// schedules.
   final func drop() {
     // It fails if the schedule was cancelled meanwhile.
     guard step(.waiting, to: .dropped) else { return }

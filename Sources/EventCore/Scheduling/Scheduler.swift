@@ -80,6 +80,7 @@ final class Scheduler: Sendable {
   /// a repetition that has to catch up could occupy this thread for ever.
   func add(_ timer: EventScheduleHandle, at first: UInt64) {
     counts.scheduled.wrappingAdd(1, ordering: .relaxed)
+    guard !drops(timer) else { return timer.drop() }
     var deadline = first
     let isLate = first <= now
     if isLate {

@@ -63,8 +63,8 @@ struct PumpListenerTests {
 
   @Test(
     "D9, D10: a listener that goes between two runs leaves nothing behind when its pump is cancelled", arguments: cores,
-    [false, true])
-  func goesBetweenRuns(core: EventCentral.Core, endsItself: Bool) {
+    [EventListenerInterest.all, .latestOnly])
+  func goesBetweenRuns(core: EventCentral.Core, interest: EventListenerInterest) {
     let central = EventCentral(core: core)
     let pump = EventPump(on: central)
     let place = pump.place
@@ -72,11 +72,16 @@ struct PumpListenerTests {
     var source: EventListener? = EventListener(on: central)
     do {
       let token = lifetime.token()
-      Held.addListener(nil, executeOn: .pump(place), on: source!) { _ in withExtendedLifetime(token) {} }
+      Held.addListener(nil, executeOn: .pump(place), interestedIn: interest, on: source!) { _ in
+        withExtendedLifetime(token) {}
+      }
+      let removed = Held.addListener(nil, executeOn: .pump(place), interestedIn: interest, on: source!) { _ in
+        withExtendedLifetime(token) {}
+      }
       Held(token: lifetime.token()).queue(on: central)
+      removed.remove()
     }
     #expect(lifetime.alive == 2)
-    if endsItself { source!.end() }
     source = nil
     pump.cancel()
     #expect(lifetime.alive == 0)
