@@ -149,6 +149,21 @@ static void withdraw(struct evc_tree_walk *walk)
 	atomic_store_explicit(&walk->root, NULL, memory_order_release);
 }
 
+/* Called when a walk has released its chunk: tells whether to reclaim the deferred items. The thread. */
+static inline bool has_let_go(struct evc_walker *walker, const struct evc_tree_walk *walk, bool is_wanted)
+{
+	const struct evc_tree_walk *holder = walker->holder;
+
+	/* Relaxed: this thread's. */
+	if (evc_likely(!is_wanted && !walker->holds && holder != walk &&
+		       (holder == NULL ||
+			atomic_load_explicit(&holder->current, memory_order_relaxed) <= walker->held_at)))
+		return false;
+	walker->holds = false;
+	walker->holder = NULL;
+	return true;
+}
+
 enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t scope,
 			       struct evc_walk **out)
 {
@@ -267,7 +282,7 @@ enum evc_status evc_walk_next(struct evc_walk *head)
 	is_wanted = evc_walker_leave(walk->walker);
 	if (to.count > end)
 		show_next(walk);
-	if (evc_unlikely(evc_walker_has_let_go(walk->walker, walk, is_wanted)))
+	if (evc_unlikely(has_let_go(walk->walker, walk, is_wanted)))
 		evc_tree_reclaim();
 	if (outcome == EVC_COLLECT_NO_MEMORY)
 		return EVC_OUT_OF_MEMORY;
@@ -302,7 +317,7 @@ void evc_walk_end(struct evc_walk *head)
 		evc_walk_tell(walk);
 		evc_walk_forget_changes(walk);
 	}
-	if (evc_unlikely(evc_walker_has_let_go(walker, walk, is_wanted)))
+	if (evc_unlikely(has_let_go(walker, walk, is_wanted)))
 		evc_tree_reclaim();
 }
 #endif

@@ -161,11 +161,9 @@ struct evc_walker {
 	_Alignas(EVC_CACHE_LINE) _Atomic uint64_t word;
 	/* The thread's alone: it may hold an item that another thread wants freed. */
 	bool holds;
-	/*
-	 * The thread's alone: the innermost walk that holds an item which this thread wants freed, and the index in its
-	 * window of the first such handler; UINT32_MAX if it holds none but its position or its root.
-	 */
+	/* The thread's alone: the innermost walk that holds an item which this thread wants freed. */
 	const struct evc_tree_walk *holder;
+	/* The index in its window of the first such handler; UINT32_MAX: it holds its position or its root. */
 	uint32_t held_at;
 	/* The thread's alone: how often it has detached, moved or ended a node. */
 	uint64_t changes;
@@ -287,22 +285,6 @@ static inline void evc_walk_forget_changes(struct evc_tree_walk *walk)
 	    evc_walker_has_barrier)
 		atomic_fetch_and_explicit(&walk->attention, (uint8_t)~EVC_WALK_CAREFUL,
 					  memory_order_relaxed);
-}
-
-/* Called when a walk has released its chunk: tells whether to reclaim the deferred items. The thread. */
-static inline bool evc_walker_has_let_go(struct evc_walker *walker, const struct evc_tree_walk *walk,
-					 bool is_wanted)
-{
-	const struct evc_tree_walk *holder = walker->holder;
-
-	/* Relaxed: this thread's. */
-	if (evc_likely(!is_wanted && !walker->holds &&
-		       (holder == NULL || (holder != walk && atomic_load_explicit(&holder->current, memory_order_relaxed) <=
-								     walker->held_at))))
-		return false;
-	walker->holds = false;
-	walker->holder = NULL;
-	return true;
 }
 
 #endif
