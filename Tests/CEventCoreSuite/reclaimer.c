@@ -319,7 +319,7 @@ static const char *not_in_a_corner(void)
 	EXPECT(suite_quiesce(), "the callback thread got stuck");
 	EXPECT(is_in_corner, "the thread that had work first could not be set as the test wants it");
 	EXPECT(!looked.corner.takes_signals, "the callback thread takes signals of the program");
-	return suite_corner_is_left(&looked.corner);
+	return suite_corner_is_left(&looked.corner, SCHED_OTHER);
 }
 #endif
 

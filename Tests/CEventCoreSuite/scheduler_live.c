@@ -300,7 +300,7 @@ static const char *not_in_a_corner(void)
 	evc_scheduler_release(looked.scheduler);
 	EXPECT(looked.is_in_corner, "the thread that made the scheduler could not be set as the test wants it");
 	EXPECT(looked.corner.takes_signals, "processes that a timer starts take no signals");
-	return suite_corner_is_left(&looked.corner);
+	return suite_corner_is_left(&looked.corner, sched_getscheduler(getpid()));
 }
 #endif
 

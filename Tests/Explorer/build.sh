@@ -49,7 +49,7 @@ objects=$(sed -n 's/^all: //p' "$make")
 harmless='__assert_fail|_GLOBAL_OFFSET_TABLE_|__(start|stop)_.*|sig(fill|del|empty|add)set|str.*|mem.*|sn?printf|abort'
 harmless+='|mmap|munmap|madvise|posix_memalign|free|pthread_(cond)?attr_.*'
 # What only decides where a thread of the system would run.
-harmless+='|getpid|sched_getaffinity|sched_getscheduler|__sched_cpu.*'
+harmless+='|getpid|sched_getaffinity|sched_getscheduler|sched_getparam|__sched_cpu.*'
 # Only evc_shutdown calls this, which no scenario does.
 harmless+='|pthread_key_delete'
 # Only what aborts right after it calls this (platform/require.h).

@@ -103,8 +103,8 @@ struct evc_scheduler_statistics {
 
 /**
  * Makes a scheduler and, unless it is driven, starts its thread, which takes the signals that the calling thread takes.
- * With glibc it has the scheduling of the process's first thread, and may use that one's processors besides those of the
- * calling thread; elsewhere it has what the calling thread has.
+ * With glibc it has the real-time scheduling, if any, of the process's first thread, and may use that one's processors
+ * besides those of the calling thread; elsewhere it has what the calling thread has.
  *
  * @param options NULL: the defaults
  * @param out receives the scheduler

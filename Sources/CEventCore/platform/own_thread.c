@@ -22,6 +22,23 @@ void evc_own_thread_set_name(const char *name)
 #endif
 }
 
+/* The scheduling of a thread, 0: the calling one; the usual one if it cannot be read. Without glibc the calling one's. */
+static void read_scheduling(pid_t thread, int *policy, struct sched_param *parameter)
+{
+	*policy = SCHED_OTHER;
+	*parameter = (struct sched_param){ 0 };
+#if defined(__linux__) && defined(__GLIBC__)
+	/* From the system: glibc remembers what it has read or set itself, whatever was set since. Stubs in musl. */
+	int found = sched_getscheduler(thread);
+
+	if (found >= 0 && sched_getparam(thread, parameter) == 0)
+		*policy = found & ~SCHED_RESET_ON_FORK;
+#else
+	(void)thread;
+	(void)pthread_getschedparam(pthread_self(), policy, parameter);
+#endif
+}
+
 /*
  * Creates the thread. It would otherwise get the scheduling and the processors of whichever thread had work for it
  * first: beside a real-time thread that stays on one processor, it would delay that one, or never run. A thread of
@@ -31,17 +48,22 @@ static bool create(pthread_t *thread, void *(*run)(void *), void *context, int p
 		   const struct sched_param *parameter)
 {
 #ifdef __linux__
+	const struct sched_param usual = { 0 };
 	struct sched_param own_parameter;
 	pthread_attr_t attributes;
 	int own_policy;
 	bool is_there;
 
 	if (pthread_attr_init(&attributes) == 0) {
+		read_scheduling(0, &own_policy, &own_parameter);
 		/* Only what differs is asked for: a filter of system calls may end a process for it. */
-		if (pthread_getschedparam(pthread_self(), &own_policy, &own_parameter) == 0 &&
-		    (own_policy != policy || own_parameter.sched_priority != parameter->sched_priority)) {
+		if (own_policy != policy || own_parameter.sched_priority != parameter->sched_priority) {
 			(void)pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-			(void)pthread_attr_setschedpolicy(&attributes, policy);
+			/* glibc takes no other ones than the usual and two for real time. */
+			if (pthread_attr_setschedpolicy(&attributes, policy) != 0) {
+				(void)pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
+				parameter = &usual;
+			}
 			(void)pthread_attr_setschedparam(&attributes, parameter);
 		}
 /* Not in musl, nor in Android's library. */
@@ -73,20 +95,10 @@ static bool create(pthread_t *thread, void *(*run)(void *), void *context, int p
 
 bool evc_own_thread_create(pthread_t *thread, void *(*run)(void *), void *context)
 {
-	struct sched_param parameter = { 0 };
-	int policy = SCHED_OTHER;
+	struct sched_param parameter;
+	int policy;
 
-	(void)pthread_getschedparam(pthread_self(), &policy, &parameter);
-/* Stubs in musl. */
-#if defined(__linux__) && defined(__GLIBC__)
-	struct sched_param first_parameter;
-	int first = sched_getscheduler(getpid());
-
-	if (first >= 0 && sched_getparam(getpid(), &first_parameter) == 0) {
-		policy = first & ~SCHED_RESET_ON_FORK;
-		parameter = first_parameter;
-	}
-#endif
+	read_scheduling(getpid(), &policy, &parameter);
 	return create(thread, run, context, policy, &parameter);
 }
 

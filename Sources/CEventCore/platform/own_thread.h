@@ -12,14 +12,14 @@ void evc_own_thread_set_name(const char *name);
 
 /*
  * Creates a thread that works for all others, whichever of them starts it: it may use the processors of the starting
- * thread and of the process's first one, and has that one's scheduling. With glibc: elsewhere both are the starting
- * thread's. False if it cannot be created.
+ * thread and of the process's first one, and has that one's scheduling, if it is for real time, and else the usual one.
+ * With glibc: elsewhere both are the starting thread's. False if it cannot be created.
  */
 bool evc_own_thread_create(pthread_t *thread, void *(*run)(void *), void *context);
 
 /*
- * The same for work that nobody waits for: with the usual scheduling, and without signals but for its own faults. It runs
- * no code of the user's that could start a process, which would inherit that.
+ * The same for work that nobody waits for: with the usual scheduling, and without signals but for its own faults.
+ * Processes that the end of a user's object starts there inherit that.
  */
 bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *));
 

@@ -38,9 +38,10 @@
  *
  * No item is forgotten: U6, W5 and W8 exchange the same word. Either the walk sees `wanted`, or U6 sees what
  * the walk has done. A W2 in between removes `wanted`, and notes it (`holds`) for the end of the chunk. The
- * walk that sees it reclaims the deferred items. What the reclaiming thread holds itself it notes as well: the innermost
- * walk that holds any (`holder`), and how far that has to come; until then its walks inside do not look. If another thread has the mutex, the walk leaves a request,
- * which the holder looks for after it has unlocked:
+ * walk that sees it reclaims the deferred items. What the reclaiming thread holds itself it notes as well: the
+ * innermost walk that holds any (`holder`), and how far that has to come; until then its walks inside do not
+ * look. If another thread has the mutex, the walk leaves a request, which that one looks for after it has
+ * unlocked:
  *   is_requested = 1; fence; trylock              unlock; fence; is_requested?
  *
  * What a change costs: a look at each walker that is present, which are those that have walked within the

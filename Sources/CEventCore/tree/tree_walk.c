@@ -150,15 +150,24 @@ static void withdraw(struct evc_tree_walk *walk)
 }
 
 /* Called when a walk has released its chunk: tells whether to reclaim the deferred items. The thread. */
-static inline bool has_let_go(struct evc_walker *walker, const struct evc_tree_walk *walk, bool is_wanted)
+static bool has_let_go(struct evc_walker *walker, const struct evc_tree_walk *walk, bool is_wanted)
 {
 	const struct evc_tree_walk *holder = walker->holder;
+	uint32_t current, published;
 
-	/* Relaxed: this thread's. */
-	if (evc_likely(!is_wanted && !walker->holds && holder != walk &&
-		       (holder == NULL ||
-			atomic_load_explicit(&holder->current, memory_order_relaxed) <= walker->held_at)))
+	if (evc_likely(!is_wanted && !walker->holds && holder == NULL))
 		return false;
+	if (holder == walk || is_wanted || walker->holds) {
+		walker->pause = 0;
+	} else {
+		/* Relaxed, both: this thread's. */
+		current = atomic_load_explicit(&holder->current, memory_order_relaxed);
+		published = atomic_load_explicit(&holder->published, memory_order_relaxed);
+		if (current <= walker->held_at || current < walker->pause)
+			return false;
+		/* Each search is of what is left: so there are few of a large chunk, whatever each of its handlers removes. */
+		walker->pause = current + (published - current) / 64;
+	}
 	walker->holds = false;
 	walker->holder = NULL;
 	return true;

@@ -165,6 +165,8 @@ struct evc_walker {
 	const struct evc_tree_walk *holder;
 	/* The index in its window of the first such handler; UINT32_MAX: it holds its position or its root. */
 	uint32_t held_at;
+	/* The thread's alone: no walk inside the holder searches before that one has come to this index. */
+	uint32_t pause;
 	/* The thread's alone: how often it has detached, moved or ended a node. */
 	uint64_t changes;
 	/* The innermost walk. */

@@ -9,17 +9,19 @@ extension ExecutionContexts {
   /// the system's from the last event that was taken; loops have no more without one, since nobody knows whether a loop goes
   /// on.
   nonisolated(nonsending) func opened(_ latch: Latch, until deadline: UInt64, in serial: SerialLoop) async -> Bool {
-    var (waiting, patience) = (-1, UInt64(0))
+    // In waits of a millisecond, so that a process that stands still loses one of them.
+    var (waiting, patience) = (-1, 0)
     while true {
       await serial.run(untilOpen: latch) { basis.now >= deadline }
       if latch.isOpen { return true }
-      let (now, left) = (monotonicNanoseconds(), waitingCount)
-      if left != waiting { (waiting, patience) = (left, now + 5_000_000_000) }
-      guard now < patience ? hasTasks : deadline == .max && hasCalls, basis.now < deadline, !Task.isCancelled else {
+      let left = waitingCount
+      if left != waiting { (waiting, patience) = (left, 5_000) }
+      guard patience > 0 ? hasTasks : deadline == .max && hasCalls, basis.now < deadline, !Task.isCancelled else {
         return latch.isOpen
       }
       // For a millisecond at most: an event for the workers of a shared mailbox tells nobody that there is more to do.
-      _ = await latch.opened(until: now + 1_000_000)
+      patience = max(0, patience - 1)
+      _ = await latch.opened(until: monotonicNanoseconds() + 1_000_000)
     }
   }
 }

@@ -184,8 +184,7 @@ open class EventListener: EventListenable, @unchecked Sendable {
   /// - Returns: True if everything that was dispatched before was handled in time, and no handler runs any more; false
   ///   also if ``end()`` or another drain came while events waited. What a listener or a sequence that ends meanwhile has
   ///   left does not count: whoever ended it does not want it. A loop over a sequence that does not go on, and what waits
-  ///   for a queue that nobody serves, keep a drain waiting; in a deterministic central (`EventCentral(deterministic:)`) not for
-  ///   long.
+  ///   for a queue that nobody serves, keep a drain waiting; in a deterministic central not for long.
   ///
   /// **Threads**: any task or actor; in a deterministic central none that runs on one of its threads. A listener that
   /// awaits the drain of its own place delays it until the deadline, also after it has removed itself.

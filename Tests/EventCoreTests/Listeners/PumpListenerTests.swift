@@ -82,6 +82,7 @@ struct PumpListenerTests {
       removed.remove()
     }
     #expect(lifetime.alive == 2)
+    if interest == .all { source!.end() }
     source = nil
     pump.cancel()
     #expect(lifetime.alive == 0)
