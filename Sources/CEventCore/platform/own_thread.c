@@ -22,11 +22,13 @@ void evc_own_thread_set_name(const char *name)
 #endif
 }
 
+static const struct sched_param usual;
+
 /* The scheduling of a thread, 0: the calling one; the usual one if it cannot be read. Without glibc the calling one's. */
 static void read_scheduling(pid_t thread, int *policy, struct sched_param *parameter)
 {
 	*policy = SCHED_OTHER;
-	*parameter = (struct sched_param){ 0 };
+	*parameter = usual;
 #if defined(__linux__) && defined(__GLIBC__)
 	/* From the system: glibc remembers what it has read or set itself, whatever was set since. Stubs in musl. */
 	int found = sched_getscheduler(thread);
@@ -48,7 +50,6 @@ static bool create(pthread_t *thread, void *(*run)(void *), void *context, int p
 		   const struct sched_param *parameter)
 {
 #ifdef __linux__
-	const struct sched_param usual = { 0 };
 	struct sched_param own_parameter;
 	pthread_attr_t attributes;
 	int own_policy;
@@ -106,7 +107,6 @@ bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *))
 {
 	/* Left to the program's own handlers, which can report them. */
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS };
-	const struct sched_param parameter = { 0 };
 	sigset_t others, before;
 	bool is_there;
 
@@ -115,7 +115,7 @@ bool evc_background_thread_create(pthread_t *thread, void *(*run)(void *))
 	for (unsigned i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		sigdelset(&others, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &others, &before);
-	is_there = create(thread, run, NULL, SCHED_OTHER, &parameter);
+	is_there = create(thread, run, NULL, SCHED_OTHER, &usual);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return is_there;
 }

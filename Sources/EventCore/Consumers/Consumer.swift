@@ -97,10 +97,9 @@ final class Consumer: @unchecked Sendable {
   }
 
   deinit {
-    // In case the consumer never ran to its end: as `finish`.
+    // In case the consumer never ran to its end, both.
     leaveInstruments()
-    for receiver in registry.takeAll() { receiver.end() }
-    for (receiver, handler) in calls.answer(andEnd: true) { receiver.drop(handler) }
+    endHandlers()
     workerReceivers.deinitialize(count: 1)
     workerReceivers.deallocate()
     held.deinitialize(count: 1)
@@ -201,21 +200,22 @@ final class Consumer: @unchecked Sendable {
     }
   }
 
+  /// Frees all handlers. After the last event.
+  private func endHandlers() {
+    for receiver in registry.takeAll() { receiver.end() }
+    // Sequentially consistent: pairs with `HandlerCalls.isRunning`.
+    calls.running.store(0, ordering: .sequentiallyConsistent)
+    // Latest-only receivers that were removed before were not among those of `takeAll`.
+    for (receiver, handler) in calls.answer(andEnd: true) { receiver.drop(handler) }
+  }
+
   /// After the mailbox has ended.
   private func finish() {
     // A worker that a loop drives ends with its shared mailbox, too, and may still be subscribed then. In the manner of the
     // close before this, if there was one: calls of a task may be about to begin, which a drain waits for.
     registry.close(whenEmpty: true)
     letGoOfAll()
-    for receiver in registry.takeAll() {
-      receiver.end()
-    }
-    // Sequentially consistent: pairs with `HandlerCalls.isRunning`.
-    calls.running.store(0, ordering: .sequentiallyConsistent)
-    // Latest-only receivers that were removed before were not among those of `takeAll`.
-    for (receiver, handler) in calls.answer(andEnd: true) {
-      receiver.drop(handler)
-    }
+    endHandlers()
     // With calls left it leaves later: when its contexts find it settled, or with its last reference.
     if !hasCalls { leaveInstruments() }
     ended.open()

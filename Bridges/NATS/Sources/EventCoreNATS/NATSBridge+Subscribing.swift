@@ -17,8 +17,8 @@ extension NATSBridge {
   /// - Parameters:
   ///   - type: Whose subject to subscribe to.
   ///   - subject: Another subject, or a pattern of several: `"sensors.*.temperature"`, `"sensors.>"`. The subject of an
-  ///     event is told to its ``RemoteEvent/arrived(_:)``. Requests do not
-  ///     come by it, unless the pattern has `eventcore.request`, as `>` does.
+  ///     event is told to its ``RemoteEvent/arrived(_:)``. Requests do not come by it, unless the pattern has
+  ///     `eventcore.request`, as `>` does.
   /// - Returns: Ends it. It stays if it is released.
   /// - Throws: If the bridge was closed, or the subject is none.
   ///

@@ -108,19 +108,27 @@ import Testing
     #expect(try pending(server) == 1)
   }
 
+  /// A bridge of a machine that answers what the gate lets through.
+  private func answerPrices(
+    _ server: ServerProcess, on central: EventCentral, _ asked: Log<Int>, _ gate: DispatchSemaphore
+  ) async throws -> NATSBridge {
+    let bridge = try await NATSBridge.to(server, on: central)
+    PriceQuery.answer(on: central) { query in
+      asked.append(query.id)
+      gate.wait()
+      return Price(cents: query.id)
+    }
+    try bridge.answerRequests(PriceQuery.self, with: Price.self)
+    try await bridge.settle()
+    return bridge
+  }
+
   @Test("a drain waits for durable events whose handlers await answers of other machines (D10)", arguments: cores)
   func waitsForAnswers(core: EventCentral.Core) async throws {
     let server = try ServerProcess(["--jetstream"])
     let (here, there) = (EventCentral(core: core), EventCentral(core: core))
     let (asked, log, gate) = (Log<Int>(), Log<Int?>(), DispatchSemaphore(value: 0))
-    let answering = try await NATSBridge.to(server, on: there)
-    PriceQuery.answer(on: there) { query in
-      asked.append(query.id)
-      gate.wait()
-      return Price(cents: query.id)
-    }
-    try answering.answerRequests(PriceQuery.self, with: Price.self)
-    try await answering.settle()
+    let answering = try await answerPrices(server, on: there, asked, gate)
     let worker = try await NATSBridge.to(server, on: here)
     try worker.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
     Order.addListener(nil, on: here) { (order: Order) async in
@@ -148,14 +156,7 @@ import Testing
     let server = try ServerProcess()
     let (here, there) = (EventCentral(core: core), EventCentral(core: core))
     let (asked, log, gate) = (Log<Int>(), Log<Int?>(), DispatchSemaphore(value: 0))
-    let answering = try await NATSBridge.to(server, on: there)
-    PriceQuery.answer(on: there) { query in
-      asked.append(query.id)
-      gate.wait()
-      return Price(cents: query.id)
-    }
-    try answering.answerRequests(PriceQuery.self, with: Price.self)
-    try await answering.settle()
+    let answering = try await answerPrices(server, on: there, asked, gate)
     let worker = try await NATSBridge.to(server, on: here)
     let forwarding = try worker.forwardRequests(PriceQuery.self, expecting: Price.self, within: .seconds(60))
     Reading.addListener(nil, on: here) { (job: Reading) async in
