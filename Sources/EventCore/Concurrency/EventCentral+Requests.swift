@@ -39,6 +39,7 @@ extension EventCentral {
   /// under that of the query.
   ///
   /// **Threads**: any task. **Order**: requests wait among the other events of their answerers (D1, D2).
+  @inlinable
   public func request<Query: Eventable, Answer: Sendable>(
     _ query: Query, expecting answer: Answer.Type = Answer.self, within limit: Duration? = nil,
     priority: EventPriority = .normal, isolation: isolated (any Actor)? = #isolation
@@ -59,6 +60,7 @@ extension EventCentral {
   ///
   /// An answer that is an Optional itself is asked for by `expecting:` of
   /// ``request(_:expecting:within:priority:isolation:)``.
+  @inlinable
   public func request<Query: Eventable, Answer: Sendable>(
     _ query: Query, within limit: Duration? = nil, priority: EventPriority = .normal,
     isolation: isolated (any Actor)? = #isolation
@@ -98,7 +100,8 @@ extension EventCentral {
   }
 
   /// Dispatches a request and waits until its answers have ended. Throws if nobody got it.
-  private func ask<Query: Eventable, Answer: Sendable>(
+  @inlinable
+  func ask<Query: Eventable, Answer: Sendable>(
     _ query: Query, _ answers: RequestAnswers<Answer>, within limit: Duration?, _ priority: EventPriority,
     isolation: isolated (any Actor)? = #isolation
   ) async throws -> (answers: [GivenAnswer<Answer>], timeout: SequenceTimeout?) {
@@ -116,6 +119,7 @@ extension EventCentral {
 extension EventCentral {
   /// Dispatches a request. In a function of its own, so that no reference to the ticket stays behind: its end says that
   /// nobody has the request.
+  @inlinable
   func post<Query: Eventable, Answer: Sendable>(
     _ query: Query, _ answers: RequestAnswers<Answer>, _ priority: EventPriority
   ) throws(EventWaitError) {

@@ -18,7 +18,8 @@ extension EventThread: SerialExecutor, TaskExecutor {
   ///
   /// A callback of the thread may call the actor at once: `physics.assumeIsolated { $0.step() }`. It captures the actor
   /// weakly, since the actor keeps the thread, and the thread its callbacks. A task prefers the thread by
-  /// `Task(executorPreference: thread) { … }`.
+  /// `Task(executorPreference: thread) { … }`. One that calls the thread's actors should: where it waits for other
+  /// tasks, Swift resumes it there, and not by way of the default executor.
   ///
   /// **Threads**: any. **Order**: a job is an event that was queued with normal priority (D1, D2). A call from one
   /// actor of the thread to another is no job, and lets no event in between. Jobs that the thread has not run when it

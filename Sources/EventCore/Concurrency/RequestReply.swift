@@ -19,17 +19,19 @@ struct EventRequest<Query: Eventable, Answer: Sendable>: Eventable {
 /// What a request's receivers share: the way back to the requester.
 @usableFromInline
 final class RequestTicket<Answer: Sendable>: Sendable {
-  private let answers: RequestAnswers<Answer>
+  @usableFromInline let answers: RequestAnswers<Answer>
 
+  @inlinable
   init(_ answers: RequestAnswers<Answer>) {
     self.answers = answers
   }
 
+  @inlinable
   deinit {
     answers.end()
   }
 
-  @usableFromInline
+  @inlinable
   func give(_ answer: Result<Answer, any Error>, by answerer: any EventListenerHandling) {
     answers.add(GivenAnswer(result: answer, answerer: answerer))
   }
@@ -47,31 +49,43 @@ final class RequestTicket<Answer: Sendable>: Sendable {
 }
 
 /// An answer, and whose it is.
+@usableFromInline
 struct GivenAnswer<Answer: Sendable>: Sendable {
-  let result: Result<Answer, any Error>
-  let answerer: any EventListenerHandling
+  @usableFromInline let result: Result<Answer, any Error>
+  @usableFromInline let answerer: any EventListenerHandling
+
+  @inlinable
+  init(result: Result<Answer, any Error>, answerer: any EventListenerHandling) {
+    self.result = result
+    self.answerer = answerer
+  }
 }
 
 /// The answers to one request, as they come, from any thread.
+@usableFromInline
 final class RequestAnswers<Answer: Sendable>: Sendable {
-  private struct State {
-    var answers: [GivenAnswer<Answer>] = []
-    var hasEnded = false
+  @usableFromInline
+  struct State {
+    @usableFromInline var answers: [GivenAnswer<Answer>] = []
+    @usableFromInline var hasEnded = false
     /// Whether as many have come as are wanted.
-    var hasAll = false
+    @usableFromInline var hasAll = false
     /// What the first receiver that withdrew has said.
-    var withdrawal: (any Error)?
+    @usableFromInline var withdrawal: (any Error)?
     /// Freed when it is called, which the end of the ticket does at the latest.
-    var whenEnded: (@Sendable () -> Void)?
+    @usableFromInline var whenEnded: (@Sendable () -> Void)?
+    @inlinable init() {}
   }
-  private let state = Guarded(State())
-  private let query: any Eventable.Type
+  @usableFromInline let state: Guarded<State>
+  @usableFromInline let query: any Eventable.Type
   /// How many answers the requester waits for.
-  private let wanted: Int
+  @usableFromInline let wanted: Int
   /// Where answers go that nobody waits for.
-  private let router: any RouterCore
+  @usableFromInline let router: any RouterCore
 
+  @inlinable
   init(to query: any Eventable.Type, wanted: Int, orThrough router: any RouterCore) {
+    state = Guarded(State())
     self.query = query
     self.wanted = wanted
     self.router = router
@@ -84,6 +98,7 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
 
   /// Moves them out, so that whoever lets go of this object last, a timer perhaps, frees nothing of the user's. After
   /// `ended`.
+  @inlinable
   func take() -> [GivenAnswer<Answer>] {
     state.withLock { state in
       state.hasEnded = true
@@ -92,6 +107,7 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
     }
   }
 
+  @inlinable
   func add(_ answer: GivenAnswer<Answer>) {
     var loss: EventWaitError?
     wake { state in
@@ -113,9 +129,11 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
   }
 
   /// Why no answer has come. After `ended`.
+  @inlinable
   var lack: any Error { state.withLock { $0.withdrawal } ?? EventWaitError.unanswered }
 
   /// Dispatches an answer that nobody waits for as a failure, so that it can be freed by whoever knows how.
+  @usableFromInline
   func report(_ given: GivenAnswer<Answer>, _ loss: EventWaitError) {
     let failure =
       switch given.result {
@@ -134,6 +152,7 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
   }
 
   /// No more answers: nobody has the request any more, the time is over, or the requester is cancelled.
+  @inlinable
   func end() {
     wake { state in
       state.hasEnded = true
@@ -141,7 +160,8 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
     }
   }
 
-  private func wake(_ change: (inout State) -> Bool) {
+  @inlinable
+  func wake(_ change: (inout State) -> Bool) {
     let body = state.withLock { state -> (@Sendable () -> Void)? in
       guard change(&state) else { return nil }
       defer { state.whenEnded = nil }
@@ -151,6 +171,7 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
   }
 
   /// Calls a closure when there are enough answers, or no more come. Once.
+  @inlinable
   func whenEnded(_ body: @escaping @Sendable () -> Void) {
     let isOver = state.withLock { state in
       if !state.hasEnded { state.whenEnded = body }
@@ -160,6 +181,7 @@ final class RequestAnswers<Answer: Sendable>: Sendable {
   }
 
   /// Returns when there are enough answers, or no more come. One task, once.
+  @inlinable
   func ended() async {
     await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in whenEnded { continuation.resume() } }

@@ -6,7 +6,7 @@ import Synchronization
 /// Ends the wait of a task after a time on the clock of a central.
 @usableFromInline
 final class SequenceTimeout: Sendable {
-  let limit: Duration
+  @usableFromInline let limit: Duration
   private let timer: Timer
 
   /// A timer of the central's scheduler. It rouses the task, which ends its mailbox itself: no user code runs on the
@@ -46,6 +46,7 @@ final class SequenceTimeout: Sendable {
 
   /// - Parameter rouse: Called on any thread when the time is over, or never comes. What it captures may be freed on
   ///   the scheduler's thread, and frees nothing of the user's.
+  @usableFromInline
   init(of listener: EventListener, after limit: Duration, _ rouse: @escaping @Sendable () -> Void) {
     self.limit = limit
     let plan = listener.target.plan(after: limit)
@@ -64,9 +65,11 @@ final class SequenceTimeout: Sendable {
   @usableFromInline
   var isOver: Bool { hasPassed || isDropped }
 
+  @usableFromInline
   var hasPassed: Bool { timer.hasPassed.load(ordering: .acquiring) }
 
   /// Whether the time never comes, since the central has ended.
+  @usableFromInline
   var isDropped: Bool { timer.isDropped.load(ordering: .acquiring) }
 
   /// The wait has ended otherwise.

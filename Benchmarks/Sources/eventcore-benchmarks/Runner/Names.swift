@@ -130,6 +130,8 @@ enum Subject: String, CaseIterable {
   case plainSwift = "plain-swift"
   /// EventCore's coordinators, which are on no core.
   case coordinators
+  /// The lock-free core, where the task that asks, or calls, prefers an event thread.
+  case preferring
   case futex
   case cacheLine = "cache-line"
   case roundRobin = "round-robin"

@@ -29,6 +29,7 @@ func taskCandidates(_ scale: Scale) -> [Candidate] {
   var all = [
     candidate(.requestReply, .lockFree) { Requests(.lockFree, scale.wakes) },
     candidate(.requestReply, .locking) { Requests(.locking, scale.wakes) },
+    candidate(.requestReply, .preferring) { Requests(.lockFree, scale.wakes, prefersThread: true) },
     candidate(.executorJob, .lockFree) { Jobs(scale.jobs, on: EventThread(on: EventCentral(core: .lockFree))) },
     candidate(.executorJob, .locking) { Jobs(scale.jobs, on: EventThread(on: EventCentral(core: .locking))) },
     candidate(.executorJob, .actor) { Jobs(scale.jobs, on: nil) },
@@ -37,6 +38,7 @@ func taskCandidates(_ scale: Scale) -> [Candidate] {
     candidate(.executorCall, .actor) { Calls(scale.jobs, nil) { await $0.call($1, $2) } },
     candidate(.executorTask, .lockFree) { Calls(scale.jobs, .lockFree) { await $0.start($2) } },
     candidate(.executorTask, .locking) { Calls(scale.jobs, .locking) { await $0.start($2) } },
+    candidate(.executorTask, .preferring) { Calls(scale.jobs, .lockFree, prefersThread: true) { await $0.start($2) } },
     candidate(.executorTask, .actor) { Calls(scale.jobs, nil) { await $0.start($2) } },
   ]
   if evb_has_futex() {
@@ -49,12 +51,12 @@ extension Scale {
   fileprivate var jobs: Int { isQuick ? 50_000 : 200_000 }
 }
 
-/// Runs an asynchronous measurement on the main thread.
-private func wait(for body: @escaping @Sendable () async -> Double) -> Double {
+/// Runs an asynchronous measurement, in a task that prefers `thread`, and waits for it.
+private func wait(on thread: EventThread? = nil, for body: @escaping @Sendable () async -> Double) -> Double {
   let finish = Finish()
   let figure = Figure()
   finish.expect(1)
-  Task.detached {
+  Task.detached(executorPreference: thread) {
     figure.value = await body()
     finish.arrive()
   }
@@ -71,16 +73,18 @@ private final class Figure: @unchecked Sendable {
 private final class Requests: Trial {
   private let central: EventCentral
   private let answerer: any EventListenerHandling
+  private let thread: EventThread?
   private let count: Int
 
-  init(_ core: EventCentral.Core, _ count: Int) {
+  init(_ core: EventCentral.Core, _ count: Int, prefersThread: Bool = false) {
     central = EventCentral(core: core)
     answerer = Query.answer(on: central) { query in query.number + 1 }
+    thread = prefersThread ? EventThread(on: central) : nil
     self.count = count
   }
 
   func run() -> Double {
-    wait { [central, count] in
+    wait(on: thread) { [central, count] in
       var samples: [Double] = []
       for number in 0..<UInt64(count) {
         evb_pause_for(gap, false)
@@ -93,7 +97,10 @@ private final class Requests: Trial {
     }
   }
 
-  func end() { answerer.remove() }
+  func end() {
+    answerer.remove()
+    thread?.cancel()
+  }
 }
 
 /// A bare futex, there and back.
@@ -184,16 +191,18 @@ private final class Calls: Trial {
 
   private let count: Int
   private let thread: EventThread?
+  private let prefersThread: Bool
   private let body: Body
 
-  init(_ count: Int, _ core: EventCentral.Core?, _ body: @escaping Body) {
+  init(_ count: Int, _ core: EventCentral.Core?, prefersThread: Bool = false, _ body: @escaping Body) {
     self.count = count / tasks * tasks
     thread = core.map { EventThread(on: EventCentral(core: $0)) }
+    self.prefersThread = prefersThread
     self.body = body
   }
 
   func run() -> Double {
-    wait { [count, thread, body] in
+    wait(on: prefersThread ? thread : nil) { [count, thread, body] in
       func make() -> any Counting { thread.map { Counter(on: $0) } ?? DefaultCounter() }
       let (actor, other) = (make(), make())
       let start = evb_now()
