@@ -68,6 +68,7 @@ final class ConsumerGuests: Sendable {
   /// Has the guests handle what waits for them, as long as a condition holds, and ends them. Their mailboxes are
   /// closed, as the host is.
   fileprivate func end(while goesOn: () -> Bool) {
+    var round = 0
     while goesOn() {
       let next = state.withLock { state in
         state.hasEnded = state.guests.isEmpty
@@ -79,7 +80,7 @@ final class ConsumerGuests: Sendable {
         continue
       }
       // Another thread may be freeing a handler of the guest's.
-      if guest.pump?.perform() != true { yieldThread() }
+      if guest.pump?.perform() != true { yieldThread(round: &round) }
     }
     let left = state.withLock { state in
       state.hasEnded = true

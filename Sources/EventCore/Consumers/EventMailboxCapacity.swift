@@ -67,9 +67,10 @@ public enum EventOverflowPolicy: Sendable, Equatable {
   /// lock-free core an event that is dispatched while the receiver looks for its next one may come after one of a less
   /// urgent lane that was dispatched later still (D1).
   case dropOldest
-  /// The dispatch waits for a place, up to a time, and is then refused. The end of the receiver ends the wait. Of
-  /// several events in one call each batch shares the time, and if one of them is refused, so are those behind it; in a
-  /// balanced pool the lock-free core gives the time to each thread's share of them.
+  /// The dispatch waits for a place, up to a time, and is then refused. The end of the thread, pump, pool or listener
+  /// whose mailbox it is ends the wait; the removal of one callback does not. Of several events in one call each batch
+  /// shares the time, and if one of them is refused, so are those behind it; in a balanced pool the lock-free core gives
+  /// the time to each thread's share of them.
   ///
   /// The time is the system's, whatever clock the central has.
   ///

@@ -13,19 +13,22 @@ import Synchronization
 ///
 ///     a thread that posts                  the loop
 ///     W1 state: idle -> scheduled          R1 run until nothing is left; the state is `running`
-///     W2 write                             R2 if `isSignalled`: clear it, then read
+///     W2 write                             R2 if `isSignalled`, or a thread is at W2 or W3: clear it, then read
 ///     W3 set `isSignalled`                 R3 state: running -> idle, or write again if it was woken meanwhile
 ///
 /// No wake-up is lost: a W1 that succeeds comes before R1 or after R3. In the first case the run has handled
 /// what it was for; a late W2 makes one wake-up for nothing, and W3 has the next R2 read it. In the second case
 /// nothing reads until the next run. W3 follows W2 since a loop that saw the flag without the write would read
-/// nothing, and the descriptor would stay readable.
+/// nothing, and the descriptor would stay readable. A thread may be taken away between the two, by the loop that it has
+/// woken perhaps: hence the count of those that are there, or the loop's wait would return at once again and again.
 final class LoopDriver: PumpDriver, TimerLoop {
   /// When nothing was left the last time, or the pump was made. Written by the loop, before a look that found
   /// nothing: whatever waits now has been posted since.
   private let dry: Atomic<UInt64>
   private let descriptor = LazyReference<WakeDescriptor>()
   private let isSignalled = Atomic<Bool>(false)
+  /// How many threads are about to write, or to set `isSignalled` after it.
+  private let writers = Atomic<Int>(0)
   private let wakeUp: (@Sendable () -> Void)?
   /// Whether the pump's owner ends it: what the end itself makes due needs no run, and the closure may need the owner.
   private let isEnding = Atomic<Bool>(false)
@@ -70,9 +73,12 @@ final class LoopDriver: PumpDriver, TimerLoop {
     // Pairs with the fence of `descriptor(of:)`: between W1, the store to the state, and the look for the descriptor.
     atomicMemoryFence(ordering: .sequentiallyConsistent)
     guard let descriptor = descriptor.value else { return }
+    // Relaxed: a loop that the write has woken sees it.
+    writers.wrappingAdd(1, ordering: .relaxed)
     descriptor.signal()
-    // Releasing, pairs with `willRest`: W2 before W3.
+    // Releasing, both, pair with `willRest`: W2 before W3, and W3 before the end.
     isSignalled.store(true, ordering: .releasing)
+    writers.wrappingSubtract(1, ordering: .releasing)
   }
 
   /// The descriptor, made at the first use. The loop only.
@@ -178,9 +184,10 @@ final class LoopDriver: PumpDriver, TimerLoop {
   }
 
   func willRest() {
-    // Acquiring, pairs with `signal`.
-    guard isSignalled.load(ordering: .relaxed), isSignalled.exchange(false, ordering: .acquiring) else { return }
-    descriptor.value?.clear()
+    // Acquiring, both, pair with `signal`. In this order: of a thread that is no writer any more the flag is seen.
+    let isWritten = writers.load(ordering: .acquiring) != 0
+    let isSignalled = isSignalled.load(ordering: .relaxed) && isSignalled.exchange(false, ordering: .acquiring)
+    if isWritten || isSignalled { descriptor.value?.clear() }
   }
 
   /// Notes a time at which nothing waited.

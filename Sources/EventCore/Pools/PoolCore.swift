@@ -287,7 +287,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     }
     defer { withExtendedLifetime(slot) {} }
     if isLast { end() }
-    listeners.letGo()
+    listeners.letGo(slot?.thread)
     if hasMadeRoom {
       adjust()
     }

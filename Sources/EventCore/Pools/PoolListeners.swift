@@ -28,7 +28,10 @@ final class PoolListeners: Sendable {
   }
 
   /// Releases the threads whose listeners have ended. Any thread, without locks: what they release is the user's.
-  func letGo() {
+  ///
+  /// - Parameter ended: One that has just ended, perhaps without a listener: one that is made later has ended.
+  func letGo(_ ended: EventThread? = nil) {
+    if let ended, !threads.contains(where: { $0 === ended }) { ended.ownListener.end() }
     let settled = threads.filter { $0.ownListener.madeAlready?.contexts.areSettled == true }
     // Outside of the lock, since it releases what has waited.
     let counts = settled.map { WorkElsewhere($0.ownListener).statistics }
@@ -41,7 +44,8 @@ final class PoolListeners: Sendable {
         state.hasLost = state.hasLost || thread.ownListener.hasLost
       }
     }
-    withExtendedLifetime(settled) {}
+    // Somebody else may hold them, and what is scheduled `on:` them is to end.
+    for thread in settled { thread.ownListener.end() }
   }
 
   /// Ends the listeners, and frees what waits for them.

@@ -130,8 +130,9 @@ public class EventScheduleHandle: @unchecked Sendable {
     // Inside the dispatch itself, which may free an event whose `deinit` cancels this schedule.
     guard repetition?.isDispatchingHere != true else { return }
     // Acquiring: pairs with the end of `fire`.
+    var round = 0
     while phase.load(ordering: .acquiring) == .ending {
-      yieldThread()
+      yieldThread(round: &round)
     }
   }
 

@@ -113,6 +113,13 @@ func yieldThread() {
   _ = sched_yield()
 }
 
+/// The same in the rounds of a loop that waits for a step of another thread, which may have a lower priority and then
+/// gets the processor only while this one sleeps.
+func yieldThread(round: inout Int) {
+  round += 1
+  if round < 64 { yieldThread() } else { usleep(50) }
+}
+
 /// The name of the calling thread; empty if it has none, or if the system does not tell.
 func currentThreadName() -> String {
   var name = [UInt8](repeating: 0, count: 64)

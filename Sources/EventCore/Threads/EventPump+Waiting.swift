@@ -17,9 +17,9 @@ extension EventPump {
   ///
   /// Poll it, level-triggered or edge-triggered, and do nothing else with it. It becomes readable with the first
   /// event after a run that left nothing, and stays so until a run leaves nothing. These two make a system call, and
-  /// so does a run that leaves something or has reached its limit, for an edge-triggered `epoll`; an event makes none. Now
-  /// and then it is readable without an event, such as for a callback that another thread has removed, or after a limit that
-  /// was reached with the last event: a run then handles nothing.
+  /// so does a run that leaves something, or whose limit or deadline has come, for an edge-triggered `epoll`; an event
+  /// makes none. Now and then it is readable without an event, such as for a callback that another thread has removed, or
+  /// after a limit or deadline that came with the last event: a run then handles nothing.
   ///
   /// It is an `eventfd` on Linux and a pipe elsewhere, made at the first use and closed with the pump. Of a pump that
   /// has ended it may be readable until the next run, and never again.
@@ -32,8 +32,8 @@ extension EventPump {
   /// - Parameter deadline: When to give up; nil is never. On a central with a clock of its own the time that is left
   ///   counts on that clock: a ``ManualClock`` has to be moved by another thread.
   /// - Returns: True if there is something to run: events, scheduled ones that are due for a central with
-  ///   ``EventCentral/Timers/pumps``, or now and then a removed callback to release. False at
-  ///   the deadline, and at once if the pump has ended.
+  ///   ``EventCentral/Timers/pumps``, or, as for ``fileDescriptor``, now and then nothing that a run handles. False at the
+  ///   deadline, and at once if the pump has ended.
   ///
   /// **Threads**: those of the loop, which it blocks. Inside a callback of the pump it would wait for itself, and
   /// traps.

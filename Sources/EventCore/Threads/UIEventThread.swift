@@ -77,6 +77,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
       return super.drain(until: deadline)
     }
     beginDrain()
+    var round = 0
     while !consumer.ended.wait(until: 0) {
       guard central.now < deadline else {
         giveUp()
@@ -84,7 +85,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
       }
       // Runs a job of the pump before its turn. It is refused while another thread uses the consumer, to
       // free a removed callback.
-      if !pump.perform(until: deadline.limit ?? .max) { yieldThread() }
+      if !pump.perform(until: deadline.limit ?? .max) { yieldThread(round: &round) }
     }
     return finish()
   }

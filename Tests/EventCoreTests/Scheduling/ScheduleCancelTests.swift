@@ -207,6 +207,36 @@ struct ScheduleCancelTests {
     #expect(world.finish() == [])
   }
 
+  @Test("D9: a schedule is dropped at its time if the pool's thread has ended and somebody holds it", arguments: cores)
+  func threadOfPoolEnded(core: EventCentral.Core) {
+    for balancer in [.roundRobin, .shared] as [any EventPoolBalancing] {
+      for isDrained in [false, true] {
+        let (world, lifetime) = (ScheduleWorld(core), Lifetime())
+        let pool = EventPool<Worker>(capacity: 3, balancer: balancer, on: world.central)
+        func schedule(on thread: Worker) -> EventScheduleHandle {
+          Owned(token: lifetime.token()).scheduleQueue(every: .seconds(1), on: thread)
+        }
+        let threads = pool.withThreads { $0 }
+        // The second one's listener is made after the thread's end, the third one's both before and after.
+        var handles = [schedule(on: threads[2])]
+        if isDrained {
+          #expect(pool.drain())
+        } else {
+          pool.capacity = 1
+          for thread in threads[1...] { thread.join() }
+        }
+        // The thread leaves its pool, and has ended before it does.
+        #expect(waitUntil { pool.statistics.threads.count <= 1 })
+        handles += threads[1...].map(schedule)
+        world.clock.advance(by: .seconds(1))
+        #expect(waitUntil { handles.allSatisfy { $0.state == .dropped } })
+        #expect(handles.allSatisfy { $0.dispatches == 0 } && lifetime.alive == 0)
+        pool.cancel()
+        #expect(world.finish() == [])
+      }
+    }
+  }
+
   private struct Last: Eventable { let central: EventCentral }
 
   @Test("D9: a scheduled event may hold the last reference to its central", arguments: cores)
