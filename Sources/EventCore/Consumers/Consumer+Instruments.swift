@@ -19,11 +19,9 @@ extension Consumer: Instrumented {
   func leaveInstruments() { basis.instruments.remove(probe) { reading } }
 
   var reading: ReceiverReading {
-    let (counts, mailbox) = figures
-    return ReceiverReading(
-      accepted: mailbox.accepted, refused: mailbox.refused, dropped: mailbox.dropped, waiting: mailbox.waiting,
-      highWaterMark: mailbox.highWaterMark, delivered: counts.delivered, skipped: counts.skipped,
-      cancelled: counts.cancelled, handled: probe.handled)
+    var reading = figures
+    reading.handled = probe.handled
+    return reading
   }
 }
 
@@ -34,15 +32,14 @@ extension Consumer {
 
   /// Both, of a consumer that has ended: what a dispatch still holds for it, that dispatch frees, and nobody would read the
   /// count.
-  var lastFigures: (counts: EventThreadStatistics, mailbox: EventMailboxStatistics) {
+  var lastFigures: ReceiverReading {
     var last = figures
-    last.counts.cancelled += UInt64(max(0, last.mailbox.waiting))
-    last.mailbox.waiting = 0
+    last.endWaiting()
     return last
   }
 
   /// Both at once, or an event that is freed meanwhile would be accepted, and neither waiting nor cancelled.
-  private var figures: (counts: EventThreadStatistics, mailbox: EventMailboxStatistics) {
+  private var figures: ReceiverReading {
     let kept = mailbox.counts()
     var statistics = mailbox.statistics(kept)
     // Those that are counted by type, and those that are not.
@@ -59,7 +56,7 @@ extension Consumer {
       delivered: forCalls.begun + delivered - min(delivered, forCalls.taken),
       skipped: counted.skipped + others[HandledCounts.skipped] + mailbox.supersededCount,
       cancelled: kept.dropped + forCalls.dropped + left - waiting)
-    return (counts, statistics)
+    return ReceiverReading(mailbox: statistics, counts: counts)
   }
 
   /// How many calls of its task have not begun; they wait to, or never will, as the consumer was closed.

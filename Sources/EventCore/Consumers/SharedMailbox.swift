@@ -206,11 +206,10 @@ extension SharedMailbox: Instrumented {
   var statistics: EventMailboxStatistics { core.statistics(core.counts()) }
 
   var reading: ReceiverReading {
-    // As `Consumer.reading`.
+    // As `Consumer.figures`.
     let counts = core.counts()
-    let mailbox = core.statistics(counts)
     return ReceiverReading(
-      accepted: mailbox.accepted, refused: mailbox.refused, dropped: mailbox.dropped, waiting: mailbox.waiting,
-      highWaterMark: mailbox.highWaterMark, skipped: core.supersededCount, cancelled: counts.dropped)
+      mailbox: core.statistics(counts),
+      counts: EventThreadStatistics(delivered: 0, skipped: core.supersededCount, cancelled: counts.dropped))
   }
 }

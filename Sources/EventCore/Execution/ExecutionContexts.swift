@@ -31,8 +31,7 @@ package final class ExecutionContexts: @unchecked Sendable {
     /// Of `async` listeners whose calls may be running.
     var calls: [ObjectIdentifier: Latch] = [:]
     /// The sum of the statistics of all consumers that have ended.
-    var past = EventThreadStatistics(delivered: 0, skipped: 0, cancelled: 0)
-    var pastMailboxes = EventMailboxStatistics.none
+    var past = ReceiverReading()
 
     /// Counts a context among those that end, once: after `close` its last user retires it again.
     mutating func retire(_ context: ExecutionContext) {
@@ -59,8 +58,7 @@ package final class ExecutionContexts: @unchecked Sendable {
       }
       guard !ended.isEmpty else { return [] }
       for consumer in ended {
-        let last = consumer.lastFigures
-        (past, pastMailboxes) = (past + last.counts, pastMailboxes + last.mailbox)
+        past = past + consumer.lastFigures
         consumer.leaveInstruments()
       }
       return ended
@@ -269,12 +267,12 @@ package final class ExecutionContexts: @unchecked Sendable {
 
   /// What the contexts have done, including those that have ended, and not counting event threads.
   var statistics: EventThreadStatistics {
-    sum { state, consumers in consumers.reduce(state.past) { $0 + $1.statistics } }
+    sum { state, consumers in consumers.reduce(state.past.counts) { $0 + $1.statistics } }
   }
 
   /// The same of the mailboxes.
   var mailboxStatistics: EventMailboxStatistics {
-    sum { state, consumers in consumers.reduce(state.pastMailboxes) { $0 + $1.mailboxStatistics } }
+    sum { state, consumers in consumers.reduce(state.past.mailbox) { $0 + $1.mailboxStatistics } }
   }
 
   private func sum<Sum>(_ add: (State, [Consumer]) -> Sum) -> Sum {

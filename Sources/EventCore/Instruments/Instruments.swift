@@ -319,27 +319,19 @@ protocol Instrumented: AnyObject, Sendable {
 
 /// What a receiver's mailbox and handlers have done.
 struct ReceiverReading: Sendable {
-  var accepted: UInt64 = 0
-  var refused: UInt64 = 0
-  var dropped: UInt64 = 0
-  var waiting = 0
-  var highWaterMark = 0
-  var delivered: UInt64 = 0
-  var skipped: UInt64 = 0
-  var cancelled: UInt64 = 0
+  var mailbox = EventMailboxStatistics.none
+  var counts = EventThreadStatistics.none
   var handled: [UInt: HandledReading] = [:]
 
   /// Counts what waits as cancelled: its receiver has ended.
   mutating func endWaiting() {
-    cancelled += UInt64(max(0, waiting))
-    waiting = 0
+    counts.cancelled += UInt64(max(0, mailbox.waiting))
+    mailbox.waiting = 0
   }
 
   static func + (lhs: Self, rhs: Self) -> Self {
     Self(
-      accepted: lhs.accepted + rhs.accepted, refused: lhs.refused + rhs.refused, dropped: lhs.dropped + rhs.dropped,
-      waiting: lhs.waiting + rhs.waiting, highWaterMark: max(lhs.highWaterMark, rhs.highWaterMark),
-      delivered: lhs.delivered + rhs.delivered, skipped: lhs.skipped + rhs.skipped,
-      cancelled: lhs.cancelled + rhs.cancelled, handled: lhs.handled.merging(rhs.handled, uniquingKeysWith: +))
+      mailbox: lhs.mailbox + rhs.mailbox, counts: lhs.counts + rhs.counts,
+      handled: lhs.handled.merging(rhs.handled, uniquingKeysWith: +))
   }
 }

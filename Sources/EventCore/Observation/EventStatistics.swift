@@ -127,11 +127,7 @@ extension EventStatistics.Receiver {
   fileprivate init(_ name: String, hasEnded: Bool, _ reading: ReceiverReading) {
     self.name = name
     self.hasEnded = hasEnded
-    mailbox = EventMailboxStatistics(
-      accepted: reading.accepted, refused: reading.refused, dropped: reading.dropped, waiting: reading.waiting,
-      highWaterMark: reading.highWaterMark)
-    counts = EventThreadStatistics(
-      delivered: reading.delivered, skipped: reading.skipped, cancelled: reading.cancelled)
+    (mailbox, counts) = (reading.mailbox, reading.counts)
     let sums = Dictionary(reading.handled.map { (eventTypeName($0.key), $0.value) }, uniquingKeysWith: +)
     types = sums.map { name, handled in
       EventStatistics.Handled(

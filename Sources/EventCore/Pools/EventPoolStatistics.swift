@@ -102,8 +102,7 @@ extension EventPool {
 /// A dispatch that began before the end of its thread may finish after it: then the dispatching thread
 /// frees the event and counts it. So a consumer is kept until all of its promises are accounted for.
 struct PoolPast {
-  private var settled = EventThreadStatistics.none
-  private var settledMailboxes = EventMailboxStatistics.none
+  private var settled = ReceiverReading()
   private var settledJobs: UInt64 = 0
   private var unsettled: [(member: PoolMember, consumer: Consumer)] = []
   /// Events that these threads handled.
@@ -131,14 +130,14 @@ struct PoolPast {
   var statistics: EventThreadStatistics {
     mutating get {
       settle()
-      return unsettled.reduce(settled) { $0 + $1.consumer.statistics }
+      return unsettled.reduce(settled.counts) { $0 + $1.consumer.statistics }
     }
   }
 
   var mailboxes: EventMailboxStatistics {
     mutating get {
       settle()
-      return unsettled.reduce(settledMailboxes) { $0 + $1.consumer.mailboxStatistics }
+      return unsettled.reduce(settled.mailbox) { $0 + $1.consumer.mailboxStatistics }
     }
   }
 
@@ -159,8 +158,7 @@ struct PoolPast {
   }
 
   private mutating func settle(_ consumer: Consumer) {
-    let last = consumer.lastFigures
-    (settled, settledMailboxes) = (settled + last.counts, settledMailboxes + last.mailbox)
+    settled = settled + consumer.lastFigures
     settledJobs += consumer.keptJobs.load(ordering: .relaxed)
   }
 }

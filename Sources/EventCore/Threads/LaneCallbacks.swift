@@ -61,7 +61,8 @@ extension Consumer {
   fileprivate var missed: MissedEvents {
     let reading = reading
     return MissedEvents(
-      waiting: reading.waiting, lost: reading.refused + reading.dropped + reading.cancelled, isOver: !isOpen,
+      waiting: reading.mailbox.waiting,
+      lost: reading.mailbox.refused + reading.mailbox.dropped + reading.counts.cancelled, isOver: !isOpen,
       isInside: isCurrent)
   }
 
