@@ -68,9 +68,10 @@ final class CarryingRouter: RouterCore {
   func expect(_ key: UInt, drop: ((UnsafeMutableRawPointer) -> Void)?) { base.expect(key, drop: drop) }
 
   func subscribe(
-    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?
+    _ key: UInt, _ subscription: Subscription, ordinal: Int, generation: UInt32, timed: Bool,
+    raising other: RaisedSubscription?
   ) {
-    base.subscribe(key, subscription, generation: generation, timed: timed, raising: other)
+    base.subscribe(key, subscription, ordinal: ordinal, generation: generation, timed: timed, raising: other)
   }
 
   func observe(by instruments: Instruments?) { base.observe(by: instruments) }

@@ -56,7 +56,8 @@ final class RouterGroup: RouteRegistry {
     raising other: RaisedSubscription?
   ) {
     for router in routers {
-      router.subscribe(key, subscription, generation: generation, timed: timed, raising: other)
+      router.subscribe(
+        key, subscription, ordinal: ordinal, generation: generation, timed: timed, raising: other)
     }
   }
 
@@ -78,10 +79,6 @@ final class RouterGroup: RouteRegistry {
 /// A dispatch, on one thread, is: `begin`, write the payloads, `commit`.
 @usableFromInline
 protocol RouterCore: RouteRegistry {
-  /// As that of `RouteRegistry`.
-  func subscribe(
-    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?)
-
   /// The short way for one event with one receiver. Returns where its payload has to be written before
   /// `commitOne`, or nil if the event has to go the way of `begin`.
   ///
@@ -120,14 +117,6 @@ protocol RouterCore: RouteRegistry {
 }
 
 extension RouterCore {
-  @usableFromInline
-  func subscribe(
-    _ key: UInt, _ subscription: Subscription, ordinal: Int, generation: UInt32, timed: Bool,
-    raising other: RaisedSubscription?
-  ) {
-    subscribe(key, subscription, generation: generation, timed: timed, raising: other)
-  }
-
   /// Posts to every receiver, and adds what each did to an outcome.
   @usableFromInline
   func commit(_ state: inout DispatchState, _ outcome: inout EventDispatchOutcome) {

@@ -84,7 +84,8 @@
     }
 
     func subscribe(
-      _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?
+      _ key: UInt, _ subscription: Subscription, ordinal: Int, generation: UInt32, timed: Bool,
+      raising other: RaisedSubscription?
     ) {
       requireCore(
         evc_router_subscribe_raising(

@@ -203,7 +203,8 @@ final class LockingRouter: RouterCore {
   }
 
   func subscribe(
-    _ key: UInt, _ subscription: Subscription, generation: UInt32, timed: Bool, raising other: RaisedSubscription?
+    _ key: UInt, _ subscription: Subscription, ordinal: Int, generation: UInt32, timed: Bool,
+    raising other: RaisedSubscription?
   ) {
     change(key, subscription, to: .init(subscription, generation: generation, timed: timed), raising: other)
   }
