@@ -261,7 +261,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
         slot.thread.consumer.admit()
       }
     } else if isCancelled {
-      slot.thread.giveUp()
+      slot.thread.cancel()
     } else {
       slot.thread.beginDrain()
     }
@@ -330,7 +330,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     if whenEmpty {
       for slot in slots { shared == nil ? slot.thread.consumer.close(whenEmpty: true) : slot.thread.consumer.refuse() }
     } else {
-      for slot in slots { slot.thread.giveUp() }
+      for slot in slots { slot.thread.cancel() }
       listeners.end()
       listeners.letGo()
     }

@@ -91,13 +91,13 @@ open class EventThread: EventListenable, @unchecked Sendable {
 
   private static func makeConsumer(
     _ central: EventCentral, _ direct: any RouterCore, _ membership: PoolMembership?,
-    _ strategy: EventWaitStrategy, _ capacity: EventMailboxCapacity, name: String?
+    _ strategy: EventWaitStrategy, _ capacity: EventMailboxCapacity, name: String?, pump: ConsumerPump? = nil
   ) -> Consumer {
     let serial = central.serial
     return Consumer(
       central.basis, routes: membership?.routes ?? RouterGroup([central.router, direct]), direct: direct,
       strategy: strategy, capacity: membership?.mailbox ?? capacity,
-      pump: serial?.makePump(workerOf: membership?.shared, whenEnded: membership?.didEnd),
+      pump: pump ?? serial?.makePump(workerOf: membership?.shared, whenEnded: membership?.didEnd),
       hooks: ConsumerHooks(
         member: membership?.member, shared: membership?.shared,
         trace: serial?.name(name ?? membership?.name ?? "\(Self.self)"),
@@ -121,10 +121,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
     mailbox.check(for: "UIEventThread")
     self.central = central
     direct = central.basis.makeRouter()
-    consumer = Consumer(
-      central.basis, routes: RouterGroup([central.router, direct]), direct: direct, strategy: .park,
-      capacity: mailbox, pump: pump,
-      hooks: ConsumerHooks(trace: central.serial?.name("\(Self.self)"), name: "\(Self.self)"))
+    consumer = Self.makeConsumer(central, direct, nil, .park, mailbox, name: nil, pump: pump)
     consumer.setOwner(self)
     consumer.taskExecutor = UnownedTaskExecutor(ordinary: self)
     registerHandlers()
@@ -157,11 +154,6 @@ open class EventThread: EventListenable, @unchecked Sendable {
   ///
   /// **Threads**: any, also inside a callback. Returns at once; an idle thread wakes up at once.
   public func cancel() {
-    giveUp()
-  }
-
-  /// Ends the thread without handling the events that wait.
-  func giveUp() {
     givenUp.store(true, ordering: .releasing)
     consumer.close(whenEmpty: false)
     ownListener.end()
@@ -218,7 +210,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
     if central.wait(for: consumer.ended, until: deadline.limit) {
       return finish()
     }
-    giveUp()
+    cancel()
     return false
   }
 
@@ -239,7 +231,7 @@ open class EventThread: EventListenable, @unchecked Sendable {
     if await central.waited(for: consumer.ended, until: deadline.limit), await listenersDrained(deadline.limit) {
       return finish()
     }
-    giveUp()
+    cancel()
     return false
   }
 

@@ -60,9 +60,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
 
   /// Makes a mailbox on the shared central, as the form with parameters. **Threads**: any.
   public required init() {
-    super.init(
-      on: .shared,
-      pump: ConsumerPump(QueueDriver(.main), batch: ExecutionContexts.courteousBatch))
+    super.init(on: .shared, pump: Self.makePump(on: .shared))
   }
 
   /// Ends the object after it has handled the events that wait, as the form of ``EventThread``.
@@ -80,7 +78,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
     var round = 0
     while !consumer.ended.wait(until: 0) {
       guard central.now < deadline else {
-        giveUp()
+        cancel()
         return false
       }
       // Runs a job of the pump before its turn. It is refused while another thread uses the consumer, to
