@@ -202,7 +202,7 @@ extension TypedHandler {
       self.init(plain: plain, conflation: interest.conflation)
       return
     }
-    let state = HandlerState(isTimed: callback.isTimed || interest.isTimed)
+    let state = HandlerState(isTimed: callback.isTimed || !interest.takesAny)
     if interest.takesAny {
       self.init(
         state, needsOwner: callback.needsOwner, conflation: interest.conflation, general: call)

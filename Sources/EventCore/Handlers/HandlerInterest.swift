@@ -45,13 +45,9 @@ struct HandlerInterest<E: Eventable> {
       interest, maximumAge: maximumAge, customFilter: isJudged ? { _, _, _ in true } : nil)
   }
 
-  /// Whether no event has to be judged when the handler would run.
+  /// Whether no event has to be judged when the handler would run, which needs the time of dispatch.
   @inlinable
   var takesAny: Bool { maximumAge == 0 && filter == nil }
-
-  /// Whether judging needs the time of dispatch.
-  @inlinable
-  var isTimed: Bool { maximumAge != 0 || filter != nil }
 
   /// Judges an event for its handler, right before that would run. The age comes first, since it costs less.
   @inlinable

@@ -218,22 +218,18 @@ open class EventListener: EventListenable, @unchecked Sendable {
     _ requester: AnyObject?, _ executeOn: ExecuteEventOn?, _ actor: (any Actor)?, isOnce: Bool,
     _ type: EventTypeActions, _ make: (ListenerRegistration) -> EventHandler
   ) -> any EventListenerHandling {
-    list.sweep(limit: ListenerList.perRegistration)
-    let registration = ListenerRegistration(
-      requester, isOnce: isOnce, contexts.context(for: executeOn, on: actor), list)
-    registration.register(make(registration), type)
-    return registration
+    add(in: contexts.context(for: executeOn, on: actor), requester, isOnce: isOnce, type, make)
   }
 }
 
 extension EventListener {
-  /// Registers the one handler of a context that the caller has made, and owns from here on.
+  /// Registers a listener in a context, of which the caller was a user, and the listener is from here on.
   final func add(
-    in context: ExecutionContext, _ requester: AnyObject?, _ type: EventTypeActions, isGreeted: Bool = true,
-    _ make: (ListenerRegistration) -> EventHandler
+    in context: ExecutionContext, _ requester: AnyObject?, isOnce: Bool = false, _ type: EventTypeActions,
+    isGreeted: Bool = true, _ make: (ListenerRegistration) -> EventHandler
   ) -> ListenerRegistration {
     list.sweep(limit: ListenerList.perRegistration)
-    let registration = ListenerRegistration(requester, isOnce: false, context, list)
+    let registration = ListenerRegistration(requester, isOnce: isOnce, context, list)
     registration.register(make(registration), type, isGreeted: isGreeted)
     return registration
   }

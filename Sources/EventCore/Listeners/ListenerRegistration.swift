@@ -186,7 +186,7 @@ extension ListenerRegistration {
   ) -> TypedHandler<E> {
     let (call, judge) = (callback.call, callback.judge)
     let isOnce = isOnce
-    let state = HandlerState(isTimed: callback.isTimed || interest.isTimed)
+    let state = HandlerState(isTimed: callback.isTimed || !interest.takesAny)
     let plain = interest.takesAny && !isOnce ? callback.plain : nil
     guard let requester = unretainedRequester else {
       if let plain { return TypedHandler(plain: plain, conflation: interest.conflation) }
