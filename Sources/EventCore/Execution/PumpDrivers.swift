@@ -161,9 +161,7 @@ final class TaskDriver: ContextDriver {
     }
   }
 
-  func schedule(_ pump: ConsumerPump) {
-    wake { $0.isDue = true }
-  }
+  func schedule(_ pump: ConsumerPump) { rouse() }
 
   func finish() {
     wake { $0.isOver = true }

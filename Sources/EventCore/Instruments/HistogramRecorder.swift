@@ -28,14 +28,10 @@ final class HistogramRecorder: Sendable {
     // The bounds first: a reader that finds the duration finds them, too.
     if nanoseconds < smallest.load(ordering: .relaxed) { smallest.store(nanoseconds, ordering: .relaxed) }
     if nanoseconds > largest.load(ordering: .relaxed) { largest.store(nanoseconds, ordering: .relaxed) }
-    add(nanoseconds, to: sum)
+    sum.store(sum.load(ordering: .relaxed) &+ nanoseconds, ordering: .relaxed)
     let count = counts + HistogramLayout.index(of: nanoseconds)
     // Releasing, pairs with `histogram`.
     count.pointee.store(count.pointee.load(ordering: .relaxed) &+ 1, ordering: .releasing)
-  }
-
-  private func add(_ more: UInt64, to number: borrowing Atomic<UInt64>) {
-    number.store(number.load(ordering: .relaxed) &+ more, ordering: .relaxed)
   }
 
   /// What was recorded so far. Any thread.

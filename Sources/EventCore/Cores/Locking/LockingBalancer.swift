@@ -131,19 +131,15 @@ final class LockingBalancer: LockingSink, BalancerCore, @unchecked Sendable {
   // MARK: Threads
 
   func add(_ subscription: Subscription, generation: UInt32, timed: Bool, load: EventLoad) {
-    change(subscription, to: .init(subscription, generation: generation, timed: timed, load: load))
+    replace { .changing($0, subscription, to: .init(subscription, generation: generation, timed: timed, load: load)) }
   }
 
   func remove(_ subscription: Subscription) {
-    change(subscription, to: nil)
+    replace { .changing($0, subscription, to: nil) }
   }
 
   func removeAll() {
     replace { _ in nil }
-  }
-
-  private func change(_ subscription: Subscription, to entry: LockingSnapshot.Entry?) {
-    replace { .changing($0, subscription, to: entry) }
   }
 
   private func replace(by next: (LockingSnapshot?) -> LockingSnapshot?) {

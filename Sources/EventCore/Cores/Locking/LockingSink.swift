@@ -28,9 +28,8 @@ struct LockingPost {
   /// Counts what became of a record, and ends what is left of it, which is code of the user's.
   mutating func finish(_ record: LockingRecord, _ fate: LockingFate) {
     switch fate {
-    case .accepted: outcome.accepted += 1
+    case .accepted, .superseded: outcome.accepted += 1
     case .displacing: (outcome.accepted, outcome.displaced) = (outcome.accepted + 1, outcome.displaced + 1)
-    case .superseded: outcome.accepted += 1
     case .dropped: outcome.dropped += 1
     case .refused: outcome.refused += 1
     case .ended: outcome.ended += 1
