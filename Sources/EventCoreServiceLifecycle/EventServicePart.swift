@@ -45,11 +45,7 @@
 
   extension DispatchTime {
     func later(by limit: Duration) -> DispatchTime {
-      guard limit < .seconds(Int64.max / 1_000_000_000) else { return .distantFuture }
-      let (seconds, attoseconds) = max(limit, .zero).components
-      let nanoseconds = UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
-      let (sum, isBeyond) = uptimeNanoseconds.addingReportingOverflow(nanoseconds)
-      return isBeyond ? .distantFuture : DispatchTime(uptimeNanoseconds: sum)
+      DispatchTime(uptimeNanoseconds: EventCore.later(uptimeNanoseconds, by: limit))
     }
   }
 #endif

@@ -156,7 +156,7 @@ public final class ManualClock: Clock {
 }
 
 /// A time that is later, at most the last one that a clock can express, which never comes.
-func later(_ nanoseconds: UInt64, by duration: Duration) -> UInt64 {
+package func later(_ nanoseconds: UInt64, by duration: Duration) -> UInt64 {
   let (time, isBeyond) = nanoseconds.addingReportingOverflow(duration.wholeNanoseconds)
   return isBeyond ? .max : time
 }

@@ -57,8 +57,12 @@
       }
       options.finalize = { Unmanaged<Kept>.fromOpaque($0!).release() }
       var made: OpaquePointer?
-      withUnsafePointer(to: chooser.clock?.table ?? evc_clock()) {
-        if chooser.clock != nil { options.clock = $0 }
+      if let clock = chooser.clock {
+        withUnsafePointer(to: clock.table) {
+          options.clock = $0
+          requireCore(evc_balancer_create(&options, &made), "make a balancer")
+        }
+      } else {
         requireCore(evc_balancer_create(&options, &made), "make a balancer")
       }
       balancer = made!
