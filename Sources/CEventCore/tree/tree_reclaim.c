@@ -136,7 +136,7 @@ static bool walker_holds(struct evc_walker *walker, uint64_t word, struct items 
  */
 static void look_at_own(struct evc_walker *walker, struct items *items)
 {
-	const struct evc_tree_walk *holder = NULL;
+	struct evc_tree_walk *holder = NULL;
 	struct evc_node *root;
 	uint32_t held_at = 0;
 

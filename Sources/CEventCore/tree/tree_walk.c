@@ -152,21 +152,19 @@ static void withdraw(struct evc_tree_walk *walk)
 /* Called when a walk has released its chunk: tells whether to reclaim the deferred items. The thread. */
 static bool has_let_go(struct evc_walker *walker, const struct evc_tree_walk *walk, bool is_wanted)
 {
-	const struct evc_tree_walk *holder = walker->holder;
+	struct evc_tree_walk *holder = walker->holder;
 	uint32_t current, published;
 
 	if (evc_likely(!is_wanted && !walker->holds && holder == NULL))
 		return false;
-	if (holder == walk || is_wanted || walker->holds) {
-		walker->pause = 0;
-	} else {
+	if (holder != walk && !is_wanted && !walker->holds) {
 		/* Relaxed, both: this thread's. */
 		current = atomic_load_explicit(&holder->current, memory_order_relaxed);
 		published = atomic_load_explicit(&holder->published, memory_order_relaxed);
-		if (current <= walker->held_at || current < walker->pause)
+		if (current <= walker->held_at || current < holder->pause)
 			return false;
 		/* Each search is of what is left: so there are few of a large chunk, whatever each of its handlers removes. */
-		walker->pause = current + (published - current) / 64;
+		holder->pause = current + (published - current) / 64;
 	}
 	walker->holds = false;
 	walker->holder = NULL;
@@ -221,6 +219,7 @@ enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key, uint32_t sco
 	walk->position_clock = 0;
 	walk->verified_clock = 0;
 	walk->lost = 0;
+	walk->pause = 0;
 
 	start = evc_walker_collect(walker);
 	evc_walk_see_removals(walk);

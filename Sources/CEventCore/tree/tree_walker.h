@@ -142,6 +142,8 @@ struct evc_tree_walk {
 	uint64_t verified_clock;
 	/* The end of the part of the window whose handlers, on the path, have lost their places. */
 	uint32_t lost;
+	/* While it is the holder: no walk inside it searches before it has come to this index. */
+	uint32_t pause;
 	/* The ends of the window's parts: capture, raise; then propagate. */
 	uint32_t capture_end;
 	uint32_t raise_end;
@@ -162,11 +164,9 @@ struct evc_walker {
 	/* The thread's alone: it may hold an item that another thread wants freed. */
 	bool holds;
 	/* The thread's alone: the innermost walk that holds an item which this thread wants freed. */
-	const struct evc_tree_walk *holder;
+	struct evc_tree_walk *holder;
 	/* The index in its window of the first such handler; UINT32_MAX: it holds its position or its root. */
 	uint32_t held_at;
-	/* The thread's alone: no walk inside the holder searches before that one has come to this index. */
-	uint32_t pause;
 	/* The thread's alone: how often it has detached, moved or ended a node. */
 	uint64_t changes;
 	/* The innermost walk. */
