@@ -36,9 +36,9 @@
  * Who calls `release(object)`, always outside of all locks and read sections, and exactly once for each
  * handler that was added:
  *   a handler that no walk holds      the thread that removes it or ends its node, before that call returns
- *   a handler that a walk holds       the thread that finds it free: the walk's own, in evc_walk_next or
- *     (it is being called, or is        evc_walk_end, or a thread that changes a tree at that moment,
- *     one of the next)                  before its call returns
+ *   a handler that a walk holds       the thread that finds it free: one that walks (evc_walk_begin,
+ *     (it is being called, or is        evc_walk_will_call, evc_walk_next, evc_walk_end, evc_node_depth), or
+ *     one of the next)                  one that changes a tree at that moment, before its call returns
  */
 #ifndef EVENTCORE_TREE_H
 #define EVENTCORE_TREE_H
@@ -249,8 +249,8 @@ struct evc_walk {
  * Threads: any; the walk belongs to this thread. A walk that begins inside a handler must end before the
  * outer walk goes on. `node` must not end before this call returns. Progress: lock-free once warm, without
  * allocation: it climbs from the node to the root, and repeats that only if a node on the way was moved or
- * detached meanwhile. Ownership: the caller ends `*out` with evc_walk_end. Errors: EVC_EMPTY if no handler
- * matches; EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT. After an error there is no walk.
+ * detached meanwhile. May call `release` of removed handlers. Ownership: the caller ends `*out` with evc_walk_end.
+ * Errors: EVC_EMPTY if no handler matches; EVC_OUT_OF_MEMORY; EVC_INVALID_ARGUMENT. After an error there is no walk.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_walk_begin(struct evc_node *node, uint64_t key,
 						    uint32_t scope, struct evc_walk **out);
@@ -263,7 +263,8 @@ EVC_API EVC_MUST_USE enum evc_status evc_walk_begin(struct evc_node *node, uint6
  * @return false if the handler was removed meanwhile, or this thread has detached its node: do not call it
  *
  * Threads: the walk's. Progress: wait-free, but for a short lock if a thread waits for the handler that is left
- * (evc_handler_remove_and_wait); lock-free after this thread has detached something.
+ * (evc_handler_remove_and_wait); lock-free after this thread has detached something, and it may then call
+ * `release` of removed handlers.
  */
 EVC_API bool evc_walk_will_call(struct evc_walk *walk, uint32_t index);
 
