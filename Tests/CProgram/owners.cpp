@@ -2,7 +2,8 @@
 /* Copyright the EventCore authors */
 /*
  * What eventcore.hpp says of its owners: every call on one that could not be made returns why; a timer with a period
- * whose time has passed begins now, and the longest time never comes; classes that have an operator new or & of their
+ * whose time has passed begins now, and times that nanoseconds cannot hold never come; a mailbox with a clock of its own
+ * takes times of that clock alone; owners are made without arguments wherever a value is; classes that have an operator new or & of their
  * own, and functions with the names of the header's beside them, are events and choosers too; what can be called is a
  * handler, whatever it returns, or returns a bool by; and a node is attached while others raise events there. Run it
  * under ThreadSanitizer too.
@@ -120,8 +121,74 @@ void times_that_never_come()
 	auto never = scheduler.after(nanoseconds::max(), [] {}), once = scheduler.at(0, [] {}, nanoseconds::max());
 
 	expect(scheduler.run_due(&next) == 1 && next == EVC_FOREVER, "the longest delay and period never end");
+
+	/* What nanoseconds cannot hold: conversions of these would overflow. */
+	using lone_hours = std::chrono::duration<uint64_t, std::ratio<3600>>;
+	auto hours = scheduler.after(std::chrono::hours::max(), [] {}), lone = scheduler.after(lone_hours::max(), [] {}),
+	     seconds = scheduler.at(0, [] {}, std::chrono::seconds::max());
+	expect(scheduler.run_due(&next) == 1 && next == EVC_FOREVER, "nor do longer ones in other units");
+	auto before = scheduler.after(std::chrono::hours::min(), [] {});
+	expect(scheduler.run_due(&next) == 1, "a delay that is over for ages is none");
+	/* A short number of large units, and many small ones. */
+	auto year = scheduler.after(std::chrono::duration<short, std::ratio<86400>>(365), [] {});
+	expect(scheduler.run_due(&next) == 0 && next == manual_time + UINT64_C(365) * 86400000000000, "a year is a year");
 	expect(eventcore::deadline_at(time_point::max()) == EVC_FOREVER, "nor does this come");
 	expect(eventcore::deadline_at(time_point::min()) == 0, "the first time has passed");
+}
+
+void waits_without_end()
+{
+	eventcore::router router;
+	eventcore::mailbox mailbox;
+	auto subscription = router.subscribe<event>(mailbox, [](const event &) {});
+	std::atomic<bool> waits{ false };
+	std::thread posting([&] {
+		while (!waits)
+			std::this_thread::yield();
+		expect(router.dispatch(event{ 1 }) == EVC_OK, "an event was dispatched");
+	});
+
+	waits = true;
+	expect(mailbox.wait(std::chrono::hours::max()) == EVC_OK, "a wait of the most hours ends with an event");
+	posting.join();
+}
+
+void budget_on_a_clock_of_its_own()
+{
+	const evc_clock clock = { nullptr, [](void *) { return manual_time; } };
+	evc_mailbox_options options = {};
+	uint64_t handled = 1;
+	int calls = 0;
+
+	options.clock = &clock;
+	eventcore::router router;
+	eventcore::mailbox made(options), mailbox;
+	const auto now = std::chrono::steady_clock::now();
+	auto subscription = router.subscribe<event>(made, [&](const event &) { calls++; });
+
+	mailbox = made;
+	expect(router.dispatch(event{ 1 }) == EVC_OK, "an event was dispatched");
+	expect(mailbox.pump_until(now, EVC_FOREVER, &handled) == EVC_INVALID_ARGUMENT && handled == 0 && calls == 0,
+	       "a time of another clock than the mailbox's is refused");
+	expect(eventcore::mailbox(made).pump_until(now) == EVC_INVALID_ARGUMENT, "also by a copy");
+	expect(mailbox.pump_until(manual_time) == EVC_TIMED_OUT && calls == 0, "a time of its own clock has come");
+	expect(mailbox.pump_until(manual_time + 1) == EVC_EMPTY && calls == 1, "or it comes later");
+	expect(eventcore::mailbox().pump_until(now) == EVC_TIMED_OUT, "one without a clock takes that of the system");
+}
+
+/* An engine's structures and arrays of owners, which are made by copy-list-initialization. */
+void without_arguments()
+{
+	struct world {
+		eventcore::mailbox mailbox;
+		eventcore::router router;
+		eventcore::scheduler scheduler;
+		int number;
+	} world = {};
+	eventcore::mailbox mailboxes[2] = {};
+	const auto make = []() -> eventcore::mailbox { return {}; };
+
+	expect(world.mailbox && world.router && world.scheduler && mailboxes[1] && make(), "all of them were made");
 }
 
 /* Hides the global operators; that of an event is not called, since its place is in the core. */
@@ -245,6 +312,9 @@ int main()
 	members_as_handlers();
 	answers_by_reference();
 	times_that_never_come();
+	waits_without_end();
+	budget_on_a_clock_of_its_own();
+	without_arguments();
 	names_of_their_own();
 	expect(evc_shutdown() == EVC_OK, "everything was given back");
 	std::puts("owners: ok");

@@ -167,11 +167,28 @@ template <class Event> struct payloads {
 		evc_dispatch_abandon(&dispatch);
 	}
 };
-/* The longest time never ends. */
-inline uint64_t nanoseconds(std::chrono::nanoseconds time) noexcept
-{
-	return time == time.max() ? EVC_FOREVER : time.count() > 0 ? static_cast<uint64_t>(time.count()) : 0;
-}
+/*
+ * A std::chrono::duration in nanoseconds: 0 if it is negative; EVC_FOREVER if nanoseconds cannot hold it, where a
+ * conversion to std::chrono::nanoseconds overflows in silence.
+ */
+struct time_span {
+	uint64_t nanoseconds = 0;
+
+	constexpr time_span() noexcept = default;
+	template <class Count, class Unit, class = std::enable_if_t<std::is_convertible_v<
+						    std::chrono::duration<Count, Unit>, std::chrono::nanoseconds>>>
+	constexpr time_span(std::chrono::duration<Count, Unit> time) noexcept
+	{
+		/* The units are not those of Count, which may be a short. */
+		using units = std::chrono::duration<int64_t, Unit>;
+		using std::chrono::duration_cast;
+
+		if (time >= duration_cast<units>(std::chrono::nanoseconds::max()))
+			nanoseconds = EVC_FOREVER;
+		else if (time > time.zero())
+			nanoseconds = static_cast<uint64_t>(duration_cast<std::chrono::nanoseconds>(time).count());
+	}
+};
 } // namespace detail
 
 /** A time of the steady clock in nanoseconds of evc_clock_now: 0 if it has passed, EVC_FOREVER for the last one. */
@@ -185,19 +202,21 @@ inline uint64_t deadline_at(std::chrono::steady_clock::time_point time) noexcept
 	if (time == time.max())
 		return EVC_FOREVER;
 	/* Both clocks are past their epochs: neither the difference nor the sum is too large. */
-	return base + detail::nanoseconds(std::chrono::duration_cast<std::chrono::nanoseconds>(time - now));
+	return base + detail::time_span(time - now).nanoseconds;
 }
 
 /** A mailbox, shared by its copies. */
 class mailbox {
 public:
+	mailbox() noexcept : mailbox(evc_mailbox_options{}) {}
 	/** @param options as for evc_mailbox_create; its `size` is set here */
-	explicit mailbox(evc_mailbox_options options = {}) noexcept
+	explicit mailbox(evc_mailbox_options options) noexcept : has_clock_(options.clock != nullptr)
 	{
 		options.size = sizeof(options);
 		status_ = evc_mailbox_create(&options, &mailbox_);
 	}
-	mailbox(const mailbox &other) noexcept : mailbox_(other.mailbox_), status_(other.status_)
+	mailbox(const mailbox &other) noexcept
+		: mailbox_(other.mailbox_), status_(other.status_), has_clock_(other.has_clock_)
 	{
 		if (mailbox_ != nullptr)
 			evc_mailbox_retain(mailbox_);
@@ -208,6 +227,7 @@ public:
 
 		std::swap(mailbox_, copy.mailbox_);
 		std::swap(status_, copy.status_);
+		std::swap(has_clock_, copy.has_clock_);
 		return *this;
 	}
 	~mailbox() { evc_mailbox_release(mailbox_); }
@@ -221,11 +241,15 @@ public:
 	{
 		return mailbox_ != nullptr ? evc_mailbox_pump(mailbox_, limit) : status_;
 	}
-	/** evc_mailbox_pump_until: for a frame that has a budget. */
+	/**
+	 * evc_mailbox_pump_until: for a frame that has a budget. EVC_INVALID_ARGUMENT for a mailbox with a `clock` of its own,
+	 * which takes times of that clock.
+	 */
 	evc_status pump_until(std::chrono::steady_clock::time_point time, uint64_t limit = EVC_FOREVER,
 			      uint64_t *handled = nullptr) noexcept
 	{
-		return pump_until(deadline_at(time), limit, handled);
+		/* A limit of 0 is refused. */
+		return pump_until(deadline_at(time), has_clock_ ? 0 : limit, handled);
 	}
 	/** The same with a time of the mailbox's own clock. */
 	evc_status pump_until(uint64_t time, uint64_t limit = EVC_FOREVER, uint64_t *handled = nullptr) noexcept
@@ -234,10 +258,10 @@ public:
 	}
 	/** evc_mailbox_run: until the mailbox closes. */
 	evc_status run() noexcept { return mailbox_ != nullptr ? evc_mailbox_run(mailbox_) : status_; }
-	/** evc_mailbox_wait; the longest time is EVC_FOREVER, as for all times here. */
-	evc_status wait(std::chrono::nanoseconds limit) noexcept
+	/** evc_mailbox_wait, with a std::chrono::duration, as all such times here. One of more than 292 years never ends. */
+	evc_status wait(detail::time_span limit) noexcept
 	{
-		return mailbox_ != nullptr ? evc_mailbox_wait(mailbox_, detail::nanoseconds(limit)) : status_;
+		return mailbox_ != nullptr ? evc_mailbox_wait(mailbox_, limit.nanoseconds) : status_;
 	}
 	/** Later posts are refused; what waits is dropped. */
 	void close() noexcept
@@ -255,6 +279,7 @@ public:
 private:
 	evc_mailbox *mailbox_ = nullptr;
 	evc_status status_ = EVC_INVALID_ARGUMENT;
+	bool has_clock_;
 };
 
 /**
@@ -519,8 +544,9 @@ private:
  */
 class scheduler {
 public:
+	scheduler() noexcept : scheduler(evc_scheduler_options{}) {}
 	/** @param options as for evc_scheduler_create; its `size` is set here */
-	explicit scheduler(evc_scheduler_options options = {}) noexcept
+	explicit scheduler(evc_scheduler_options options) noexcept
 	{
 		options.size = sizeof(options);
 		if (options.clock != nullptr)
@@ -549,7 +575,7 @@ public:
 	 * too long, are caught up, one call each. It must not wait: later timers would wait too.
 	 */
 	template <class Function>
-	[[nodiscard]] timer at(uint64_t deadline, Function function, std::chrono::nanoseconds period = {}) noexcept
+	[[nodiscard]] timer at(uint64_t deadline, Function function, detail::time_span period = {}) noexcept
 	{
 		using timed = detail::timed<Function>;
 		timer made;
@@ -560,9 +586,9 @@ public:
 		if (scheduler_ == nullptr)
 			return made;
 		/* Not from a time long ago, such as the 0 of deadline_at: each period since then would be caught up. */
-		if (const uint64_t earliest = period.count() > 0 ? now() : 0; deadline < earliest)
+		if (const uint64_t earliest = period.nanoseconds > 0 ? now() : 0; deadline < earliest)
 			deadline = earliest;
-		auto *context = new (std::nothrow) timed{ std::move(function), detail::nanoseconds(period) };
+		auto *context = new (std::nothrow) timed{ std::move(function), period.nanoseconds };
 		made.held_.status = EVC_OUT_OF_MEMORY;
 		if (context == nullptr)
 			return made;
@@ -581,10 +607,9 @@ public:
 	}
 	/** The same after a delay, and after each `period` from then on. */
 	template <class Function>
-	[[nodiscard]] timer after(std::chrono::nanoseconds delay, Function function,
-				  std::chrono::nanoseconds period = {}) noexcept
+	[[nodiscard]] timer after(detail::time_span delay, Function function, detail::time_span period = {}) noexcept
 	{
-		const uint64_t base = now(), left = detail::nanoseconds(delay);
+		const uint64_t base = now(), left = delay.nanoseconds;
 
 		return at(left < EVC_FOREVER - base ? base + left : EVC_FOREVER, std::move(function), period);
 	}
@@ -594,9 +619,9 @@ public:
 	 * then, such as std::bad_alloc, has no caller to go to: `on_handler_exception` gets it.
 	 */
 	template <class Event>
-	[[nodiscard]] timer dispatch_after(std::chrono::nanoseconds delay, router &to, Event event,
+	[[nodiscard]] timer dispatch_after(detail::time_span delay, router &to, Event event,
 					   evc_lane lane = EVC_LANE_QUEUE_NORMAL,
-					   std::chrono::nanoseconds period = {}) noexcept
+					   detail::time_span period = {}) noexcept
 	{
 		static_assert(std::is_nothrow_move_constructible_v<Event>,
 			      "an event that is dispatched later moves without an exception");
