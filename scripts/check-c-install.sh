@@ -69,6 +69,9 @@ version=$(pkg-config --modversion eventcore)
 cat > "$folder/version.c" <<'C'
 #include <eventcore/eventcore.h>
 #include <stdio.h>
+#if EVC_VERSION < EVC_VERSION_NUMBER(0, 1, 0) || EVC_VERSION_NUMBER(0, 1000, 0) != EVC_VERSION_NUMBER(1, 0, 0)
+#error "the preprocessor compares versions"
+#endif
 int main(void)
 {
 	const uint32_t numbers[] = { EVC_VERSION, evc_version() };
@@ -117,6 +120,7 @@ for pair in "${compilers[@]}"; do
   for kind in shared static; do
     declare -n libs=$kind
     "$cc" -std=c11 "${warnings[@]}" "${cflags[@]}" "$folder/version.c" -o "$programs/version" "${libs[@]}" -lpthread
+    "$cxx" -std=c++17 "${cxx_warnings[@]}" "${cflags[@]}" -fsyntax-only -x c++ "$folder/version.c"
     [ "$("$programs/version" | sort -u)" = "$version" ] ||
       fail "eventcore.pc says $version, the headers and the $kind library say $("$programs/version" | xargs)"
     "$cc" -std=c11 "${warnings[@]}" "${cflags[@]}" Examples/C/fixed_step.c -o "$programs/fixed_step-$kind" "${libs[@]}" -lpthread

@@ -17,9 +17,8 @@
 #define EVC_VERSION_MINOR 1
 #define EVC_VERSION_PATCH 0
 
-/** Three parts of a version as one number that grows with it. */
-#define EVC_VERSION_NUMBER(major, minor, patch)                                                                        \
-	((uint32_t)(major) * 1000000u + (uint32_t)(minor) * 1000u + (uint32_t)(patch))
+/** Three parts of a version as one number that grows with it, also in #if. */
+#define EVC_VERSION_NUMBER(major, minor, patch) ((major) * 1000000u + (minor) * 1000u + (patch))
 /** The version of these headers as one number. */
 #define EVC_VERSION EVC_VERSION_NUMBER(EVC_VERSION_MAJOR, EVC_VERSION_MINOR, EVC_VERSION_PATCH)
 
