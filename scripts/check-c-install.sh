@@ -141,6 +141,8 @@ for pair in "${compilers[@]}"; do
     "$cc" -std=gnu11 -fPIC -shared -fvisibility=hidden "${warnings[@]}" "${cflags[@]}" Tests/CProgram/plugin.c -o "$programs/plugin-$kind.so" "${libs[@]}"
   done
   "$cc" -std=gnu11 "${warnings[@]}" Tests/CProgram/host.c -o "$programs/host" -lpthread -ldl
+  "$cc" -std=gnu11 "${warnings[@]}" "${cflags[@]}" Tests/CProgram/shared_core.c -o "$programs/shared_core" "${shared[@]}" -lpthread -ldl
+  "$cc" -std=gnu11 -DPLUGIN -fPIC -shared "${warnings[@]}" "${cflags[@]}" Tests/CProgram/shared_core.c -o "$programs/shared_core.so" "${shared[@]}"
 
   step "$cc: what does not compile says why"
   refused=("$cxx" -std=c++17 "${cxx_warnings[@]}" "${cflags[@]}" -fsyntax-only Tests/CProgram/refused.cpp)
@@ -168,6 +170,7 @@ for pair in "${compilers[@]}"; do
 
   step "$cc: a plug-in is unloaded"
   for kind in shared static; do run "$programs/host" "$programs/plugin-$kind.so"; done
+  run "$programs/shared_core" "$programs/shared_core.so"
 
   step "$cc: CMake"
   cmake -S Examples/C -B "$programs/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" >/dev/null

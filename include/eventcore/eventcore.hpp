@@ -69,9 +69,10 @@ template <class Event> struct key_of<Event, std::void_t<decltype(Event::event_ke
  * -fvisibility=hidden the type says so itself (`struct EVC_API hit`). A program that loads plug-ins by dlopen is linked
  * with -rdynamic (CMake: ENABLE_EXPORTS); otherwise a plug-in has an on_handler_exception of its own, and other keys
  * but for types with an `event_key`. Types that cross a plug-in loaded with RTLD_LOCAL, or one that is to be unloaded
- * (compile it with -fno-gnu-unique), and types that C dispatches too, give themselves an `event_key`. A class inherits
- * it, and with it the handlers of its base's events, which would take one event for the other: if its base has one, it
- * declares its own. A type that Swift dispatches has the key that `EventCentral.cKey(of:)` returns: use C with it.
+ * (compile it with -fno-gnu-unique; reclaim.h says when it may be), and types that C dispatches too, give themselves an
+ * `event_key`. A class inherits it, and with it the handlers of its base's events, which would take one event for the
+ * other: if its base has one, it declares its own. A type that Swift dispatches has the key that
+ * `EventCentral.cKey(of:)` returns: use C with it.
  */
 template <class Event> uint64_t key_of() noexcept
 {

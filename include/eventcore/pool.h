@@ -6,8 +6,8 @@
  *
  * Every thread that dispatches has one slab pool for envelopes and one for each box size (128 bytes to 8 KiB;
  * larger boxes come from the allocator). Slots return one by one, whatever waits beside them, and a warm
- * program whose boxes have at most 8 KiB allocates nothing. When a thread ends, the next thread that starts takes
- * its slab pools over, or they are freed.
+ * program whose boxes have at most 8 KiB allocates nothing, as long as it has what it retires freed (reclaim.h). When a
+ * thread ends, the next thread that starts takes its slab pools over, or they are freed.
  *
  * When memory is given back: a slab pool from which nothing was taken for EVC_POOL_REST_NS keeps
  * EVC_POOL_FLOOR_BYTES of free envelopes (a quarter of that for each box size; nothing if its thread has

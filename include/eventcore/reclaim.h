@@ -10,7 +10,18 @@
  *
  *     evc_reclaimer_start()     a thread of the core frees, some 50 ms later, and sleeps otherwise
  *     evc_reclaim(budget)       the program's own loop frees, now and then
- *     neither                   it waits for evc_shutdown(): for a program that subscribes once and then only posts
+ *     neither                   it waits for evc_shutdown(): for a program that subscribes once and then only posts, to
+ *                               mailboxes with one consumer and without EVC_OVERFLOW_DROP_OLDEST; the others take
+ *                               4 KiB for some 500 events of a queue lane, which only a reclaim frees
+ *
+ * A plug-in that uses its host's core: the core calls its functions until its mailboxes and balancers are freed, and only
+ * their `finalize` says when they are. Before it is unloaded:
+ *
+ *     1. it ends its threads, schedulers, subscriptions, mailboxes, balancers and nodes;
+ *     2. each thread that has dispatched to them ends, dispatches the same keys again, or calls evc_unregister_thread,
+ *        since a thread keeps the routes of its last dispatches (evc_router_destroy), and with them their receivers;
+ *     3. evc_reclaim, or the thread of evc_reclaimer_start, has called the `finalize` of each mailbox and balancer, a
+ *        function of the host's (that evc_reclaim returns EVC_OK does not say so).
  */
 #ifndef EVENTCORE_RECLAIM_H
 #define EVENTCORE_RECLAIM_H
