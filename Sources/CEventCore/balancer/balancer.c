@@ -106,7 +106,7 @@ struct evc_subscription *evc_balancer_subscription(struct evc_balancer *balancer
 	return &balancer->subscription;
 }
 
-static void did_lose(struct evc_subscription *subscription)
+void evc_subscription_lose(struct evc_subscription *subscription)
 {
 	struct evc_sink *sink = subscription->sink;
 
@@ -121,8 +121,7 @@ static bool claim(struct evc_subscription *subscription, struct evc_load *load)
 {
 	struct evc_load *found = NULL;
 
-	/* Relaxed, both: evc_snapshot_publish releases them. By all alike, so that none relies on the first. */
-	atomic_store_explicit(&subscription->did_lose, did_lose, memory_order_relaxed);
+	/* Relaxed: evc_snapshot_publish releases it. */
 	return atomic_compare_exchange_strong_explicit(&subscription->load, &found, load, memory_order_relaxed,
 						       memory_order_relaxed) ||
 	       found == load;

@@ -94,7 +94,7 @@ static enum evc_status post_to(struct evc_thread_record *record, const struct ev
 	bool is_refused = status != EVC_OK && status != EVC_CLOSED;
 
 	after = record->overflow;
-	/* What it displaces or supersedes is told by `did_lose`, since it may be another's. */
+	/* What it displaces or supersedes is told by evc_subscription_lose, since it may be another's. */
 	lost = is_refused ? count : after.refused - before.refused + (after.dropped - before.dropped);
 	if (evc_unlikely(lost > 0) && evc_load_lose(entry->load, lost) && sink->look_again != NULL)
 		sink->look_again(sink);

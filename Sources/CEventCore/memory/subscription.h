@@ -33,20 +33,17 @@ struct evc_subscription {
 	/* What a pump has `known` when it delivered one of its events (evc_stretch_meet). The consumer's. */
 	uint64_t met;
 	/*
-	 * Of a balancer's receiver: told of each promised event that its mailbox has displaced, or that a newer one has
-	 * superseded. Every balancer that adds it writes both before it publishes the snapshot by which the first of them
-	 * come, and writes the same.
+	 * Of a balancer's receiver. Every balancer that adds it writes the same, before it publishes the snapshot by which
+	 * the first promised event comes.
 	 */
-	void (*_Atomic did_lose)(struct evc_subscription *subscription);
 	struct evc_load *_Atomic load;
 };
 
-/* A promised event of the subscription has ended, and is not handled. */
-static inline void evc_subscription_lose(struct evc_subscription *subscription)
-{
-	/* Relaxed: the snapshot by which the event came has released it. */
-	atomic_load_explicit(&subscription->did_lose, memory_order_relaxed)(subscription);
-}
+/*
+ * balancer.c: a promised event of the subscription has ended and is not handled, because its mailbox has displaced it,
+ * or a newer one has superseded it.
+ */
+void evc_subscription_lose(struct evc_subscription *subscription);
 
 /* latest.c: an envelope that held a reference of its subscription has ended. */
 void evc_envelope_let_go(struct evc_subscription *subscription);
