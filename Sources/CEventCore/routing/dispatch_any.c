@@ -22,14 +22,6 @@ struct form {
 	bool boxed;
 };
 
-static void free_boxes(struct evc_envelope *envelope, uint32_t count)
-{
-	for (; count > 0; count--) {
-		evc_box_free(envelope->box, NULL);
-		envelope = evc_slot_next(envelope);
-	}
-}
-
 /* Gives back all envelopes of a list; their payloads were not written. */
 static void unmake(struct evc_thread_record *record, struct evc_envelope *envelope)
 {
@@ -50,7 +42,8 @@ static bool make_boxes(struct evc_thread_record *record, struct evc_envelope *fi
 	for (uint32_t e = 0; e < form->events; e++) {
 		envelope->box = evc_box_create(record, form->lane, form->size, form->alignment, form->receivers);
 		if (evc_unlikely(envelope->box == NULL)) {
-			free_boxes(first, e);
+			for (; first != envelope; first = evc_slot_next(first))
+				evc_box_free(first->box, NULL);
 			return false;
 		}
 		envelope = evc_slot_next(envelope);
@@ -233,13 +226,10 @@ void evc_dispatch_abandon(struct evc_dispatch *dispatch)
 {
 	if (dispatch == NULL)
 		return;
-	if (dispatch->record != NULL) {
-		if (dispatch->shared && dispatch->first != NULL)
-			free_boxes(dispatch->first, dispatch->events);
-		else if (dispatch->first != NULL && dispatch->first->flags & EVC_ENVELOPE_BATCH)
-			evc_box_free(dispatch->first->batch.box, NULL);
-		unmake(dispatch->record, dispatch->first);
-	}
+	if (dispatch->array != NULL)
+		evc_box_free(dispatch->first->batch.box, NULL);
+	for (struct evc_envelope *envelope = dispatch->first; envelope != NULL;)
+		envelope = unmake_some(dispatch, envelope);
 	end(dispatch);
 }
 
