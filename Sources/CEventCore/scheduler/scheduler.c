@@ -109,7 +109,7 @@ static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, ui
 {
 	bool too_many = false;
 
-	if (evc_scheduler_try_lock(scheduler)) {
+	if (pthread_mutex_trylock(&scheduler->heap_mutex) == 0) {
 		/*
 		 * Relaxed: a timer whose add returned before this one began is seen, and others have no
 		 * order. The count is a hint; cancelled timers are removed only if there are enough of them.
@@ -118,7 +118,7 @@ static void publish(struct evc_scheduler *scheduler, struct evc_timer *timer, ui
 		    atomic_load_explicit(&scheduler->backlog, memory_order_relaxed) >= EVC_SCHEDULER_BATCH)
 			evc_scheduler_apply(scheduler);
 		evc_timer_heap_insert(&scheduler->heap, &scheduler->store, timer);
-		evc_scheduler_unlock(scheduler);
+		pthread_mutex_unlock(&scheduler->heap_mutex);
 	} else {
 		struct evc_timer *first =
 			atomic_load_explicit(&scheduler->added, memory_order_relaxed);
@@ -157,9 +157,9 @@ static void discard(struct evc_scheduler *scheduler, struct evc_timer *timer)
 							memory_order_relaxed));
 	if (left < EVC_SCHEDULER_BATCH)
 		return;
-	if (evc_scheduler_try_lock(scheduler)) {
+	if (pthread_mutex_trylock(&scheduler->heap_mutex) == 0) {
 		evc_scheduler_apply(scheduler);
-		evc_scheduler_unlock(scheduler);
+		pthread_mutex_unlock(&scheduler->heap_mutex);
 	} else if (evc_unlikely(left >= EVC_SCHEDULER_BACKLOG)) {
 		evc_scheduler_apply_backlog(scheduler);
 	}

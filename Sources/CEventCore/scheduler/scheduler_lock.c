@@ -11,7 +11,7 @@
 void evc_scheduler_lock(struct evc_scheduler *scheduler)
 {
 	for (unsigned i = 0; i < RUNNER_TRIES; i++) {
-		if (evc_scheduler_try_lock(scheduler))
+		if (pthread_mutex_trylock(&scheduler->heap_mutex) == 0)
 			return;
 		evc_pause();
 	}
@@ -105,6 +105,6 @@ void evc_scheduler_apply_backlog(struct evc_scheduler *scheduler)
 	/* Relaxed, like all of its uses. Another thread may have applied the changes meanwhile. */
 	if (atomic_load_explicit(&scheduler->backlog, memory_order_relaxed) >= EVC_SCHEDULER_BACKLOG)
 		evc_scheduler_apply(scheduler);
-	evc_scheduler_unlock(scheduler);
+	pthread_mutex_unlock(&scheduler->heap_mutex);
 }
 #endif

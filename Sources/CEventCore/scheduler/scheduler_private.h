@@ -90,18 +90,7 @@ struct evc_scheduler {
 	struct evc_event_count ended;
 };
 
-/* The lock of the heap. The runner waits for it, evc_scheduler_next, and a thread that leaves one change too many. */
-static inline bool evc_scheduler_try_lock(struct evc_scheduler *scheduler)
-{
-	return pthread_mutex_trylock(&scheduler->heap_mutex) == 0;
-}
-
-static inline void evc_scheduler_unlock(struct evc_scheduler *scheduler)
-{
-	pthread_mutex_unlock(&scheduler->heap_mutex);
-}
-
-/* Waits for the lock. */
+/* Waits for the lock of the heap: the runner, evc_scheduler_next, and a thread that leaves one change too many. */
 void evc_scheduler_lock(struct evc_scheduler *scheduler);
 /* Applies what others left in `added` and `cancelled`. Under the lock. */
 void evc_scheduler_apply(struct evc_scheduler *scheduler);

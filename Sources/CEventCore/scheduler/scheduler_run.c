@@ -115,7 +115,7 @@ static size_t fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *
 			/* R7: it is awake. */
 			atomic_store_explicit(&scheduler->sleeps_until, 0, memory_order_relaxed);
 		}
-		evc_scheduler_unlock(scheduler);
+		pthread_mutex_unlock(&scheduler->heap_mutex);
 		if (dropped && ops->drop != NULL)
 			ops->drop(context);
 		if (timer == NULL) {
@@ -134,7 +134,7 @@ static size_t fire_due(struct evc_scheduler *scheduler, uint64_t now, uint64_t *
 	*next = timer != NULL ? timer->deadline : EVC_FOREVER;
 	/* R5. Relaxed, as R7: a thread that reads either comes before the next R3. */
 	atomic_store_explicit(&scheduler->sleeps_until, *next, memory_order_relaxed);
-	evc_scheduler_unlock(scheduler);
+	pthread_mutex_unlock(&scheduler->heap_mutex);
 	return fired;
 }
 
@@ -154,7 +154,7 @@ void evc_scheduler_drop_all(struct evc_scheduler *scheduler)
 			evc_timer_give(&scheduler->store, timer);
 			count(&scheduler->count_dropped);
 		}
-		evc_scheduler_unlock(scheduler);
+		pthread_mutex_unlock(&scheduler->heap_mutex);
 		if (timer == NULL)
 			return;
 		if (ops->drop != NULL)
@@ -205,7 +205,7 @@ uint64_t evc_scheduler_next(struct evc_scheduler *scheduler)
 	evc_scheduler_apply(scheduler);
 	timer = evc_timer_heap_first(&scheduler->heap, &scheduler->store);
 	next = timer != NULL ? timer->deadline : EVC_FOREVER;
-	evc_scheduler_unlock(scheduler);
+	pthread_mutex_unlock(&scheduler->heap_mutex);
 	return next;
 }
 
