@@ -280,7 +280,7 @@ static const char *no_memory(void)
 	is_out = count < 8192;
 	status = place.latest->sink->accept(place.latest->sink, &chain);
 	while (count > 0)
-		evc_queue_segment_untake(segments[--count]);
+		evc_spare_give(evc_thread_record_current, EVC_SPARE_SEGMENT, segments[--count]);
 	suite_allocator_restore();
 	EXPECT(is_out, "memory is not out");
 	EXPECT_STATUS(status, EVC_OUT_OF_MEMORY);

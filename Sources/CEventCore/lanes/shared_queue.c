@@ -24,12 +24,6 @@ struct evc_queue_segment *evc_queue_segment_create(void)
 	return segment;
 }
 
-void evc_queue_segment_untake(struct evc_queue_segment *segment)
-{
-	/* The thread has a record: the segment came from it. */
-	evc_spare_give(evc_thread_record(), EVC_SPARE_SEGMENT, segment);
-}
-
 static void reclaim(struct evc_domain_head *head)
 {
 	evc_pool_give(evc_container_of(head, struct evc_queue_segment, retired));
@@ -79,7 +73,8 @@ bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_se
 		if (is_put)
 			next = segment;
 		else
-			evc_queue_segment_untake(segment);
+			/* The thread has a record: the segment came from it. */
+			evc_spare_give(evc_thread_record_current, EVC_SPARE_SEGMENT, segment);
 	}
 	/* Q5: by whichever producer is first. */
 	atomic_compare_exchange_strong_explicit(&queue->tail, &full, next, memory_order_release,

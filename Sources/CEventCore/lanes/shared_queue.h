@@ -90,9 +90,8 @@ bool evc_shared_queue_open(struct evc_shared_queue *queue);
 /* The queue is empty and no longer used. */
 void evc_shared_queue_close(struct evc_shared_queue *queue);
 
-/* Makes a segment of a spare, and returns an unused one. NULL = out of memory, without a spare. */
+/* Makes a segment of a spare. NULL = out of memory, without a spare. */
 struct evc_queue_segment *evc_queue_segment_create(void);
-void evc_queue_segment_untake(struct evc_queue_segment *segment);
 
 /* Q4 and Q5: true if the chain was put into a new segment. False: another producer has added one. */
 bool evc_shared_queue_append(struct evc_shared_queue *queue, struct evc_queue_segment *full, uintptr_t cell);
