@@ -23,8 +23,6 @@
 
 #include <stdatomic.h>
 
-struct evc_load;
-
 struct evc_snapshot_entry {
 	struct evc_subscription *subscription;
 	uint32_t generation;

@@ -55,8 +55,6 @@
 
 #include "tree/tree_private.h"
 
-struct evc_walker;
-
 /* Retires an item that was unlinked at `now`. Under the mutex, before the change is counted. */
 void evc_tree_retire(struct evc_tree_item *item, uint64_t now);
 

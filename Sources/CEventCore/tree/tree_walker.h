@@ -67,8 +67,6 @@
 /* After this many changes since its last look at a tree a walker that is in no walk becomes absent. */
 #define EVC_WALKER_PATIENCE 16u
 
-struct evc_walker;
-
 struct evc_window {
 	struct evc_window *outgrown;
 	uint32_t capacity;
