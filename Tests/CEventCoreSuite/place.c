@@ -11,16 +11,8 @@ static bool hear(void *worker_context, void *context, void *payload, struct evc_
 		 bool owned)
 {
 	struct place *place = context;
-	_Atomic uint64_t *last;
-	uint64_t value, before;
 
-	(void)worker_context, (void)envelope, (void)owned;
-	memcpy(&value, payload, sizeof(value));
-	last = &place->last[(value >> 32) % DISPATCHERS_MOST];
-	before = atomic_load(last);
-	while (before < (uint32_t)value &&
-	       !atomic_compare_exchange_weak(last, &before, (uint32_t)value))
-		;
+	(void)worker_context, (void)payload, (void)envelope, (void)owned;
 	atomic_fetch_add_explicit(&place->handled, 1, memory_order_release);
 	return true;
 }

@@ -4,7 +4,6 @@
 #ifndef EVC_SUITE_PLACE_H
 #define EVC_SUITE_PLACE_H
 
-#include "dispatchers.h"
 #include "shared.h"
 
 /* A shared mailbox with one ordinary and one latest-only subscription, each with a route of its own. */
@@ -15,8 +14,6 @@ struct place {
 	_Atomic uint64_t handled;
 	_Atomic uint64_t drops;
 	_Atomic uint64_t finalized;
-	/* The highest number of each producer that was handled. */
-	_Atomic uint64_t last[DISPATCHERS_MOST];
 };
 
 enum { PLACE_PLAIN = 1, PLACE_LATEST = 2 };
