@@ -8,46 +8,27 @@
 
 #ifdef EVC_URCU
 
-extern const struct suite_group suite_reentry, suite_order, suite_order_live, suite_chain, suite_producers,
-	suite_depth, suite_close, suite_close_race, suite_interrupt, suite_parker, suite_parker_race,
-	suite_pool, suite_box, suite_router, suite_router_churn, suite_dispatch, suite_dispatch_one, suite_thread,
-	suite_fork, suite_reclaimer, suite_barrier, suite_errors, suite_allocation_failure, suite_batch, suite_batch_counts,
-	suite_batch_live,
-	suite_open_dispatches, suite_held, suite_footprint, suite_pump, suite_pump_race, suite_pump_until, suite_pump_clock, suite_own,
-	suite_own_batches, suite_own_router,
-	suite_bound, suite_bound_outcomes, suite_bound_race, suite_bound_lanes, suite_bound_shared,
-	suite_out_of_memory, suite_latest, suite_latest_held, suite_latest_race,
-	suite_conflation, suite_scheduler, suite_scheduler_change,
-	suite_scheduler_live, suite_scheduler_race, suite_shared_order, suite_shared_workers,
-	suite_shared_close, suite_shared_wake, suite_shared_held, suite_shared_memory, suite_shared_latest,
-	suite_balancer, suite_balancer_close, suite_balancer_churn,
-	suite_balancer_bounded, suite_balancer_latest,
-	suite_tree_order, suite_tree_change, suite_tree_memory, suite_tree_move, suite_tree_threads,
-	suite_tree_wait, suite_tree_allocation, suite_tree_readers, suite_tree_consumed,
-	suite_tree_again, suite_tree_held, suite_tree_idle, suite_tree_depth, suite_tree_misuse, suite_realtime, suite_realtime_trim, suite_clock, suite_observer,
-	suite_shared_poll;
+/* In the order in which they run. */
+#define GROUPS(X) \
+	X(order) X(order_live) X(chain) X(producers) X(depth) X(close) X(close_race) X(interrupt) \
+	X(parker) X(parker_race) X(pool) X(box) X(router) X(router_churn) X(dispatch) X(dispatch_one) \
+	X(thread) X(reentry) X(fork) X(reclaimer) X(barrier) X(errors) X(allocation_failure) \
+	X(open_dispatches) X(held) X(footprint) X(out_of_memory) X(pump) X(pump_race) X(pump_until) \
+	X(pump_clock) X(own) X(own_batches) X(own_router) X(bound) X(bound_outcomes) X(bound_race) \
+	X(bound_lanes) X(bound_shared) X(batch) X(batch_counts) X(batch_live) X(latest) X(latest_held) \
+	X(latest_race) X(conflation) X(scheduler) X(scheduler_change) \
+	X(scheduler_live) X(scheduler_race) X(shared_order) X(shared_workers) X(shared_close) \
+	X(shared_wake) X(shared_held) X(shared_memory) X(shared_latest) \
+	X(balancer) X(balancer_close) X(balancer_churn) X(balancer_bounded) X(balancer_latest) \
+	X(tree_order) X(tree_change) X(tree_memory) X(tree_move) X(tree_threads) X(tree_wait) \
+	X(tree_allocation) X(tree_readers) X(tree_consumed) X(tree_again) X(tree_held) X(tree_idle) \
+	X(tree_depth) X(tree_misuse) X(realtime) X(realtime_trim) X(clock) X(observer) X(shared_poll)
 
-static const struct suite_group *const groups[] = {
-	&suite_order,	   &suite_order_live,  &suite_chain,	   &suite_producers,
-	&suite_depth,	   &suite_close,       &suite_close_race,  &suite_interrupt,
-	&suite_parker,	   &suite_parker_race, &suite_pool,	   &suite_box,
-	&suite_router,	   &suite_router_churn, &suite_dispatch,   &suite_dispatch_one, &suite_thread,
-	&suite_reentry,   &suite_fork,	   &suite_reclaimer,  &suite_barrier, &suite_errors,      &suite_allocation_failure,
-	&suite_open_dispatches,	   &suite_held,	   &suite_footprint,	   &suite_out_of_memory, &suite_pump,	   &suite_pump_race, &suite_pump_until, &suite_pump_clock, &suite_own, &suite_own_batches, &suite_own_router,
-	&suite_bound,	   &suite_bound_outcomes, &suite_bound_race, &suite_bound_lanes, &suite_bound_shared,
-	&suite_batch,	   &suite_batch_counts,	 &suite_batch_live,
-	&suite_latest,	   &suite_latest_held, &suite_latest_race, &suite_conflation,
-	&suite_scheduler,  &suite_scheduler_change, &suite_scheduler_live, &suite_scheduler_race,
-	&suite_shared_order,  &suite_shared_workers, &suite_shared_close, &suite_shared_wake,
-	&suite_shared_held,
-	&suite_shared_memory, &suite_shared_latest,
-	&suite_balancer,   &suite_balancer_close, &suite_balancer_churn, &suite_balancer_bounded,
-	&suite_balancer_latest,
-	&suite_tree_order, &suite_tree_change, &suite_tree_memory, &suite_tree_move,
-	&suite_tree_threads, &suite_tree_wait, &suite_tree_allocation,
-	&suite_tree_readers, &suite_tree_consumed, &suite_tree_again, &suite_tree_held,
-	&suite_tree_idle, &suite_tree_depth, &suite_tree_misuse, &suite_realtime, &suite_realtime_trim, &suite_clock, &suite_observer, &suite_shared_poll,
-};
+#define DECLARE(name) extern const struct suite_group suite_##name;
+GROUPS(DECLARE)
+
+#define POINT_TO(name) &suite_##name,
+static const struct suite_group *const groups[] = { GROUPS(POINT_TO) };
 
 static struct evc_suite_test *all;
 static size_t all_count;
