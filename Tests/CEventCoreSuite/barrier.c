@@ -45,60 +45,37 @@ static bool take_away(int command)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
-static int fall_back(void)
+static int fall_back(void *context)
 {
+	(void)context;
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_SHARED, 0, 0) != 0 ||
 	    !take_away(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
 		return SKIPPED;
 	return evc_barrier_everywhere() ? 0 : 1;
 }
 
-static int have_none(void)
+static int have_none(void *context)
 {
+	(void)context;
 	if (!take_away(-1))
 		return SKIPPED;
 	return evc_barrier_everywhere() ? 1 : 2;
 }
 
-/* How a child that did this ended, and what it wrote. */
-static const char *in_child(int (*act)(void), int *status, char said[256])
-{
-	int channel[2];
-	ssize_t length;
-	pid_t child;
-
-	EXPECT(pipe(channel) == 0, "pipe failed");
-	child = fork();
-	EXPECT(child >= 0, "fork failed");
-	if (child == 0) {
-		alarm(20);
-		/* Also under a sanitizer, which would report it. */
-		signal(SIGABRT, SIG_DFL);
-		dup2(channel[1], STDERR_FILENO);
-		_exit(act());
-	}
-	close(channel[1]);
-	length = read(channel[0], said, 255);
-	said[length > 0 ? length : 0] = '\0';
-	close(channel[0]);
-	EXPECT(waitpid(child, status, 0) == child, "waitpid failed");
-	return NULL;
-}
-
 static const char *taken_away(void)
 {
-	char said[256];
+	char said[SUITE_SAID];
 	int status;
 
 	if (!evc_barrier_everywhere())
 		return NULL;
-	EXPECT_NONE(in_child(fall_back, &status, said));
+	EXPECT_NONE(suite_in_child(fall_back, NULL, &status, said));
 	EXPECT(WIFEXITED(status), "without one command the child was ended by signal %d: %s", WTERMSIG(status),
 	       said);
 	if (WEXITSTATUS(status) == SKIPPED)
 		return NULL;
 	EXPECT_EQUAL(WEXITSTATUS(status), 0, "the child without one command");
-	EXPECT_NONE(in_child(have_none, &status, said));
+	EXPECT_NONE(suite_in_child(have_none, NULL, &status, said));
 	EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "without the call the child went on");
 	EXPECT(strstr(said, "membarrier") != NULL, "it does not say why: %s", said);
 	return NULL;

@@ -15,9 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#define CHILD_SECONDS 20u
 #ifdef SUITE_THREAD_SANITIZER
 #define CHILDREN (getenv("TSAN_OPTIONS") && strstr(getenv("TSAN_OPTIONS"), "die_after_fork=0") ? 5u : 0u)
 #else
@@ -81,47 +79,36 @@ static const char *use(struct evc_router *router, struct suite_receiver *receive
 	return NULL;
 }
 
-static const char *in_child(struct evc_router *router, struct suite_receiver *receiver)
+struct scene {
+	struct evc_router *router;
+	struct suite_receiver *receiver;
+};
+
+static int in_child(void *context)
 {
-	char text[256] = "";
-	int channel[2], status;
-	ssize_t length;
-	pid_t child;
+	const struct scene *scene = context;
+	const char *message = use(scene->router, scene->receiver);
 
-	EXPECT(pipe(channel) == 0, "pipe failed");
-	child = fork();
-	EXPECT(child >= 0, "fork failed");
-	if (child == 0) {
-		const char *message;
-
-		/* Ends a child that hangs, which the parent reads as a failure. */
-		alarm(CHILD_SECONDS);
-		message = use(router, receiver);
-		if (message != NULL && write(channel[1], message, strlen(message)) < 0)
-			_exit(2);
-		_exit(message != NULL);
-	}
-	close(channel[1]);
-	length = read(channel[0], text, sizeof(text) - 1);
-	(void)length;
-	close(channel[0]);
-	EXPECT(waitpid(child, &status, 0) == child, "waitpid failed");
-	EXPECT(!WIFSIGNALED(status), "the child was ended by signal %d", WTERMSIG(status));
-	EXPECT(WEXITSTATUS(status) == 0, "in the child: %.200s", text);
-	return NULL;
+	if (message != NULL)
+		fputs(message, stderr);
+	return message != NULL;
 }
 
 static const char *forked(void)
 {
 	struct suite_receiver receiver, busy;
+	struct scene scene = { .receiver = &receiver };
 	struct evc_router *router;
 	struct evc_thread *thread;
+	char said[SUITE_SAID];
 	uint64_t value;
 	unsigned lane;
+	int status;
 
 	EXPECT_NONE(suite_receiver_open(&receiver, NULL));
 	EXPECT_NONE(suite_receiver_open(&busy, NULL));
 	EXPECT_OK(evc_router_create(&router));
+	scene.router = router;
 	EXPECT_OK(evc_router_subscribe(router, 1, receiver.subscription, 0, false));
 	EXPECT_OK(evc_thread_start(NULL, busy.mailbox, &thread));
 	/* The callback thread runs, and this thread has a record and a warm cache. */
@@ -134,7 +121,9 @@ static const char *forked(void)
 	 */
 	for (unsigned i = 0; i < CHILDREN; i++) {
 		EXPECT_NONE(send_burst(&receiver));
-		EXPECT_NONE(in_child(router, &receiver));
+		EXPECT_NONE(suite_in_child(in_child, &scene, &status, said));
+		EXPECT(!WIFSIGNALED(status), "the child was ended by signal %d", WTERMSIG(status));
+		EXPECT(WEXITSTATUS(status) == 0, "in the child: %.200s", said);
 	}
 	/* The parent is not affected. */
 	EXPECT_OK(suite_post(&busy, 7, 1));

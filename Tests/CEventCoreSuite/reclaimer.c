@@ -188,11 +188,11 @@ static void reclaimed_behind(struct evc_domain_head *head)
  * The items behind it are reclaimed in the child as well, with what is retired there; the first one's user
  * code is not run twice.
  */
-static int in_child(void)
+static int in_child(void *context)
 {
 	static struct evc_domain_head own;
 
-	alarm(20);
+	(void)context;
 	if (!CHILD_RECLAIMS)
 		return 0;
 	evc_domain_retire(&own, WEIGHT, reclaimed_behind);
@@ -204,7 +204,7 @@ static int in_child(void)
 
 static const char *beside_user_code(void)
 {
-	pid_t child;
+	char said[SUITE_SAID];
 	int status;
 
 	memset(&scene, 0, sizeof(scene));
@@ -218,11 +218,8 @@ static const char *beside_user_code(void)
 	evc_domain_retire(&scene.heads[0], WEIGHT, reclaimed_with_user);
 	EXPECT(suite_gate_pass(&scene.entered), "nothing was reclaimed");
 	/* Holding the lock that the end of the user's object waits for. */
-	child = fork();
-	if (child == 0)
-		_exit(in_child());
+	EXPECT_NONE(suite_in_child(in_child, NULL, &status, said));
 	pthread_mutex_unlock(&scene.lock);
-	EXPECT(child > 0 && waitpid(child, &status, 0) == child, "fork or waitpid failed");
 	EXPECT(suite_await(&scene.reclaimed, BEHIND + 1), "not all came back in the parent");
 	EXPECT_EQUAL(atomic_load(&scene.ended), 1, "ends of the user's object");
 	EXPECT(!WIFSIGNALED(status), "the child was ended by signal %d", WTERMSIG(status));

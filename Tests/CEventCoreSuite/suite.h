@@ -137,6 +137,12 @@ uint64_t suite_random(uint64_t *state);
  * themselves retired. False after the limit.
  */
 bool suite_quiesce(void);
+/*
+ * Has a child of fork run a part of a test, and end with the status that it returns. `*status` is what waitpid says, and
+ * `said` the beginning of what the child wrote to its standard error. One that hangs is ended by a signal.
+ */
+#define SUITE_SAID 512u
+const char *suite_in_child(int (*run)(void *context), void *context, int *status, char said[SUITE_SAID]);
 /* Runs a part of a test on a thread of its own, which has no slots at hand from before. */
 const char *suite_alone(const char *(*run)(void));
 /*

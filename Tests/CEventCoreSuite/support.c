@@ -10,11 +10,15 @@
 #include "memory/thread_record.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 const char *suite_fail(const char *format, ...)
 {
@@ -229,6 +233,35 @@ bool suite_settle(void)
 	if (evc_thread_record_current != NULL)
 		evc_route_cache_clear(evc_thread_record_current);
 	return suite_quiesce();
+}
+
+const char *suite_in_child(int (*run)(void *context), void *context, int *status, char said[SUITE_SAID])
+{
+	const struct rlimit no_core = { 0, 0 };
+	ssize_t length = 0, more;
+	int channel[2];
+	pid_t child;
+
+	EXPECT(pipe(channel) == 0, "pipe failed");
+	child = fork();
+	EXPECT(child >= 0, "fork failed");
+	if (child == 0) {
+		alarm(20);
+		(void)setrlimit(RLIMIT_CORE, &no_core);
+		/* Also under a sanitizer, which would report them. */
+		(void)signal(SIGABRT, SIG_DFL);
+		(void)signal(SIGSEGV, SIG_DFL);
+		(void)signal(SIGBUS, SIG_DFL);
+		(void)dup2(channel[1], STDERR_FILENO);
+		_exit(run(context));
+	}
+	close(channel[1]);
+	while ((more = read(channel[0], said + length, SUITE_SAID - 1 - (size_t)length)) > 0)
+		length += more;
+	said[length] = '\0';
+	close(channel[0]);
+	EXPECT(waitpid(child, status, 0) == child, "waitpid failed");
+	return NULL;
 }
 
 struct job {

@@ -8,46 +8,36 @@
 
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+struct misuse {
+	struct evc_node *node;
+	bool goes_on;
+};
 
 /* Two walks of a thread, of which the outer one goes on, or ends. Returns if nobody minds. */
-static void take_the_outer(struct evc_node *node, bool goes_on)
+static int take_the_outer(void *context)
 {
+	const struct misuse *misuse = context;
 	struct evc_walk *outer, *inner;
 
-	if (evc_walk_begin(node, 1, EVC_WALK_RAISE, &outer) != EVC_OK ||
-	    evc_walk_begin(node, 1, EVC_WALK_RAISE, &inner) != EVC_OK)
-		return;
-	if (goes_on)
+	if (evc_walk_begin(misuse->node, 1, EVC_WALK_RAISE, &outer) != EVC_OK ||
+	    evc_walk_begin(misuse->node, 1, EVC_WALK_RAISE, &inner) != EVC_OK)
+		return 1;
+	if (misuse->goes_on)
 		(void)!evc_walk_next(outer);
 	else
 		evc_walk_end(outer);
+	return 0;
 }
 
 static const char *ends_with(struct evc_node *node, bool goes_on, const char *rule)
 {
-	const struct rlimit no_core = { 0, 0 };
-	char sentence[400] = "";
-	ssize_t length = 0, more;
-	int status, ends[2];
-	pid_t child;
+	struct misuse misuse = { node, goes_on };
+	char sentence[SUITE_SAID];
+	int status;
 
-	EXPECT(pipe(ends) == 0, "no pipe");
-	child = fork();
-	if (child == 0) {
-		(void)setrlimit(RLIMIT_CORE, &no_core);
-		(void)signal(SIGABRT, SIG_DFL);
-		(void)dup2(ends[1], STDERR_FILENO);
-		take_the_outer(node, goes_on);
-		_exit(0);
-	}
-	close(ends[1]);
-	while ((more = read(ends[0], sentence + length, sizeof(sentence) - 1 - (size_t)length)) > 0)
-		length += more;
-	close(ends[0]);
-	EXPECT(child > 0 && waitpid(child, &status, 0) == child, "fork or waitpid failed");
+	EXPECT_NONE(suite_in_child(take_the_outer, &misuse, &status, sentence));
 	EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "the process went on");
 	EXPECT(strncmp(sentence, rule, strlen(rule)) == 0, "the sentence: %s", sentence);
 	return NULL;

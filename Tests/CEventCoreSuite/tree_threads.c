@@ -306,6 +306,11 @@ static const char *waits(void)
 	return NULL;
 }
 
+static int remove_in_child(void *handler)
+{
+	return evc_handler_remove_and_wait(handler) == EVC_OK && held->releases == 1 ? 0 : 1;
+}
+
 /* A handler runs on another thread during a fork: in the child it does not run and is not held. */
 static const char *forks(void)
 {
@@ -313,8 +318,8 @@ static const char *forks(void)
 	struct suite_mark mark = { .id = 1, .act = enter };
 	struct evc_handler *handler;
 	struct evc_node *node;
+	char said[SUITE_SAID];
 	pthread_t raiser;
-	pid_t child;
 	int status;
 
 	memset(&storm, 0, sizeof(storm));
@@ -324,14 +329,7 @@ static const char *forks(void)
 	EXPECT_NONE(suite_handle(node, KEY, EVC_HANDLER_PROPAGATE, &mark, &handler));
 	pthread_create(&raiser, NULL, raise_one, node);
 	EXPECT(suite_gate_pass(&entered), "the handler was not called");
-	child = fork();
-	EXPECT(child >= 0, "fork failed");
-	if (child == 0) {
-		/* Ends a child that hangs. */
-		alarm(20);
-		_exit(evc_handler_remove_and_wait(handler) == EVC_OK && mark.releases == 1 ? 0 : 1);
-	}
-	EXPECT(waitpid(child, &status, 0) == child, "waitpid failed");
+	EXPECT_NONE(suite_in_child(remove_in_child, handler, &status, said));
 	/* Here it still runs. */
 	EXPECT_OK(evc_handler_remove(handler));
 	EXPECT_EQUAL(mark.releases, 0, "releases while it runs");
