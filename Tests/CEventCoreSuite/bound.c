@@ -278,14 +278,8 @@ static const char *make_chain(struct suite_receiver *receiver, uint64_t first, u
 			      struct evc_chain *chain)
 {
 	*chain = (struct evc_chain)EVC_CHAIN_EMPTY;
-	for (uint64_t value = first; value < first + count; value++) {
-		struct evc_envelope *envelope;
-
-		EXPECT_OK(evc_envelope_create(receiver->subscription, EVC_LANE_QUEUE_LOW, sizeof(value),
-					      _Alignof(uint64_t), &envelope));
-		memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
-		evc_chain_append(chain, envelope);
-	}
+	for (uint64_t value = first; value < first + count; value++)
+		EXPECT_OK(suite_append(chain, receiver->subscription, EVC_LANE_QUEUE_LOW, value));
 	return NULL;
 }
 

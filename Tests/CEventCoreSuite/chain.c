@@ -11,15 +11,8 @@ static const char *make_chain(struct suite_receiver *receiver, const unsigned *l
 			      uint64_t from, struct evc_chain *chain)
 {
 	*chain = (struct evc_chain)EVC_CHAIN_EMPTY;
-	for (unsigned i = 0; i < count; i++) {
-		struct evc_envelope *envelope;
-		uint64_t value = from + i;
-
-		EXPECT_OK(evc_envelope_create(receiver->subscription, (enum evc_lane)lanes[i],
-					      sizeof(value), sizeof(value), &envelope));
-		memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
-		evc_chain_append(chain, envelope);
-	}
+	for (unsigned i = 0; i < count; i++)
+		EXPECT_OK(suite_append(chain, receiver->subscription, lanes[i], from + i));
 	return NULL;
 }
 

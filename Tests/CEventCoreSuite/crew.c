@@ -84,13 +84,7 @@ const char *crew_close(struct crew *crew)
 
 const char *crew_append(struct crew *crew, struct evc_chain *chain, unsigned lane, uint64_t value)
 {
-	struct evc_envelope *envelope;
-
-	EXPECT_OK(evc_envelope_create(evc_balancer_subscription(crew->balancer),
-				      (enum evc_lane)lane, sizeof(value), _Alignof(uint64_t),
-				      &envelope));
-	memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
-	evc_chain_append(chain, envelope);
+	EXPECT_OK(suite_append(chain, evc_balancer_subscription(crew->balancer), lane, value));
 	return NULL;
 }
 

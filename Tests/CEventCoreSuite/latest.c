@@ -84,14 +84,8 @@ static const char *chains(void)
 	for (unsigned length = 1; length <= 65; length++) {
 		struct evc_chain chain = EVC_CHAIN_EMPTY;
 
-		for (uint64_t value = 1; value <= length; value++) {
-			struct evc_envelope *envelope;
-
-			EXPECT_OK(evc_envelope_create(receiver.subscription, EVC_LANE_STACK_LOW,
-						      sizeof(value), _Alignof(uint64_t), &envelope));
-			memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
-			evc_chain_append(&chain, envelope);
-		}
+		for (uint64_t value = 1; value <= length; value++)
+			EXPECT_OK(suite_append(&chain, receiver.subscription, EVC_LANE_STACK_LOW, value));
 		EXPECT_OK(receiver.subscription->sink->accept(receiver.subscription->sink, &chain));
 		EXPECT_NONE(expect_take(&receiver, EVC_LANE_STACK_LOW, length));
 	}
@@ -133,13 +127,8 @@ static const char *counted_first(void)
 		EXPECT_OK(evc_mailbox_create(&options, &prompt.mailbox));
 		EXPECT_OK(evc_mailbox_add_latest_subscription(prompt.mailbox, &subscription,
 							      &prompt.subscription));
-		for (unsigned i = 0; i < length; i++) {
-			struct evc_envelope *envelope;
-
-			EXPECT_OK(evc_envelope_create(prompt.subscription, EVC_LANE_QUEUE_NORMAL, 0, 1,
-						      &envelope));
-			evc_chain_append(&chain, envelope);
-		}
+		for (unsigned i = 0; i < length; i++)
+			EXPECT_OK(suite_append(&chain, prompt.subscription, EVC_LANE_QUEUE_NORMAL, i));
 		EXPECT_OK(prompt.subscription->sink->accept(prompt.subscription->sink, &chain));
 		EXPECT_EQUAL(prompt.delivered, 1, "delivered within the post");
 		EXPECT_EQUAL(prompt.superseded, length - 1, "superseded, as the handler sees it");

@@ -62,14 +62,8 @@ static const char *post_chain(struct bench *bench, uint64_t value, unsigned coun
 	struct evc_chain chain = EVC_CHAIN_EMPTY;
 
 	for (unsigned i = 0; i < count; i++) {
-		struct evc_envelope *envelope;
-		uint64_t text = value + i;
-
-		EXPECT_OK(evc_envelope_create(bench->receiver.subscription, EVC_LANE_QUEUE_NORMAL,
-					      8, 8, &envelope));
-		memcpy(evc_envelope_payload(envelope), &text, sizeof(text));
-		evc_chain_append(&chain, envelope);
-		bench_expect_next(bench, text);
+		EXPECT_OK(suite_append(&chain, bench->receiver.subscription, EVC_LANE_QUEUE_NORMAL, value + i));
+		bench_expect_next(bench, value + i);
 	}
 	EXPECT_OK(evc_mailbox_post(bench->receiver.mailbox, &chain));
 	return NULL;

@@ -15,29 +15,11 @@ enum mode { LOOKING, RELYING, AS_IT_COMES };
 struct search {
 	struct suite_receiver receiver;
 	enum mode mode;
-	const unsigned *lanes;
-	unsigned lane_count;
-	unsigned posts;
-	/* One entry per step: a lane, or TAKE. */
-	unsigned steps[16];
-	uint64_t sequences;
+	struct model_search steps;
 };
-#define TAKE 100u
 
-static const unsigned every_lane[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
 /* The first and last lane of both kinds, and the neighbours of the lane that is relied on. */
 static const unsigned some_lanes[] = { 0, 4, 5, 7, 8 };
-
-static const char *describe(const struct search *search, unsigned count)
-{
-	static _Thread_local char text[64];
-	unsigned used = 0;
-
-	for (unsigned i = 0; i < count; i++)
-		text[used++] = search->steps[i] == TAKE ? '-' : (char)('0' + search->steps[i]);
-	text[used] = '\0';
-	return text;
-}
 
 static const char *take_and_compare(struct search *search, struct model *model, unsigned at)
 {
@@ -49,7 +31,7 @@ static const char *take_and_compare(struct search *search, struct model *model, 
 	EXPECT(status == (expected ? EVC_OK : EVC_EMPTY) && lane == model_lane &&
 		       value == model_value,
 	       "steps %s (lanes, - for a take): expected lane %u post %u, found lane %u post %u, %s",
-	       describe(search, at), model_lane, (unsigned)model_value, lane, (unsigned)value,
+	       model_describe(&search->steps, at, 0), model_lane, (unsigned)model_value, lane, (unsigned)value,
 	       evc_status_text(status));
 	return NULL;
 }
@@ -78,40 +60,19 @@ static const char *prepare(struct search *search)
 	return NULL;
 }
 
-static const char *replay(struct search *search, unsigned count)
+static const char *replay(struct model_search *steps, unsigned count)
 {
+	struct search *search = evc_container_of(steps, struct search, steps);
 	static struct model model;
 	uint64_t posted = 0;
 
-	search->sequences++;
 	EXPECT_NONE(prepare(search));
 	for (unsigned i = 0; i < count; i++) {
-		if (search->steps[i] == TAKE) {
+		if (steps->steps[i] == MODEL_TAKE) {
 			EXPECT_NONE(take_and_compare(search, &model, i + 1));
 		} else {
-			EXPECT_OK(suite_post(&search->receiver, search->steps[i], ++posted));
-			model_post(&model, search->steps[i], posted);
-		}
-	}
-	return NULL;
-}
-
-/* Extends the sequence by every possible step; replays it when it is complete and the mailbox is empty. */
-static const char *extend(struct search *search, unsigned at, unsigned posted, unsigned waiting)
-{
-	if (posted == search->posts && waiting == 0) {
-		/* One more, which must find nothing. */
-		search->steps[at] = TAKE;
-		return replay(search, at + 1);
-	}
-	if (waiting > 0) {
-		search->steps[at] = TAKE;
-		EXPECT_NONE(extend(search, at + 1, posted, waiting - 1));
-	}
-	if (posted < search->posts) {
-		for (unsigned i = 0; i < search->lane_count; i++) {
-			search->steps[at] = search->lanes[i];
-			EXPECT_NONE(extend(search, at + 1, posted + 1, waiting + 1));
+			EXPECT_OK(suite_post(&search->receiver, steps->steps[i], ++posted));
+			model_post(&model, steps->steps[i], posted);
 		}
 	}
 	return NULL;
@@ -119,11 +80,11 @@ static const char *extend(struct search *search, unsigned at, unsigned posted, u
 
 static const char *exhaust(enum mode mode, unsigned posts, const unsigned *lanes, unsigned count)
 {
-	struct search search = { .mode = mode, .lanes = lanes, .lane_count = count };
+	struct search search = { .mode = mode, .steps = { .lanes = lanes, .lane_count = count, .replay = replay } };
 
 	EXPECT_NONE(suite_receiver_open(&search.receiver, NULL));
-	for (search.posts = 1; search.posts <= posts; search.posts++)
-		EXPECT_NONE(extend(&search, 0, 0, 0));
+	for (search.steps.posts = 1; search.steps.posts <= posts; search.steps.posts++)
+		EXPECT_NONE(model_extend(&search.steps, 0, 0, 0));
 	evc_mailbox_release(search.receiver.mailbox);
 	return NULL;
 }
@@ -131,17 +92,17 @@ static const char *exhaust(enum mode mode, unsigned posts, const unsigned *lanes
 /* Five posts on ten lanes are 4.2 million sequences: a second. In a slow build four are as many. */
 static const char *looking(void)
 {
-	return exhaust(LOOKING, SUITE_SLOW ? 3 : 5, every_lane, 10);
+	return exhaust(LOOKING, SUITE_SLOW ? 3 : 5, model_every_lane, 10);
 }
 
 static const char *relying(void)
 {
-	return exhaust(RELYING, SUITE_SLOW ? 3 : 5, every_lane, 10);
+	return exhaust(RELYING, SUITE_SLOW ? 3 : 5, model_every_lane, 10);
 }
 
 static const char *as_it_comes(void)
 {
-	return exhaust(AS_IT_COMES, SUITE_SLOW ? 3 : 5, every_lane, 10);
+	return exhaust(AS_IT_COMES, SUITE_SLOW ? 3 : 5, model_every_lane, 10);
 }
 
 static const char *six(void)

@@ -134,13 +134,10 @@ static const char *post_without_memory(void)
 	for (unsigned lane = 0; lane < EVC_LANE_COUNT; lane++) {
 		struct suite_receiver receiver;
 		struct evc_chain chain = EVC_CHAIN_EMPTY;
-		struct evc_envelope *envelope;
 		enum evc_status status;
 
 		EXPECT_NONE(suite_receiver_open(&receiver, NULL));
-		EXPECT_OK(evc_envelope_create(receiver.subscription, (enum evc_lane)lane, 8, 8,
-					      &envelope));
-		evc_chain_append(&chain, envelope);
+		EXPECT_OK(suite_append(&chain, receiver.subscription, lane, 0));
 		suite_allocator_install(0, UINT64_MAX);
 		status = evc_mailbox_post(receiver.mailbox, &chain);
 		suite_allocator_restore();
@@ -183,7 +180,7 @@ static const char *displaced_posts(void)
 						    .context = &onward };
 	struct suite_receiver full, other;
 	struct evc_chain chain = EVC_CHAIN_EMPTY;
-	struct evc_envelope *envelope, *held;
+	struct evc_envelope *held;
 	enum evc_status status;
 
 	EXPECT_NONE(open_bounded(&full, EVC_OVERFLOW_DROP_OLDEST, 1));
@@ -195,10 +192,8 @@ static const char *displaced_posts(void)
 			EXPECT_OK(suite_post(&full, EVC_LANE_QUEUE_NORMAL, i));
 		EXPECT_OK(suite_post(&other, EVC_LANE_QUEUE_NORMAL, i));
 	}
-	for (unsigned i = 0; i < 2; i++) {
-		EXPECT_OK(evc_envelope_create(full.subscription, EVC_LANE_QUEUE_NORMAL, 8, 8, &envelope));
-		evc_chain_append(&chain, envelope);
-	}
+	for (unsigned i = 0; i < 2; i++)
+		EXPECT_OK(suite_append(&chain, full.subscription, EVC_LANE_QUEUE_NORMAL, i));
 	suite_allocator_install(0, UINT64_MAX);
 	/* The thread has set one segment aside, and gets no other. */
 	held = hold_envelopes(full.subscription, 4000, 0);

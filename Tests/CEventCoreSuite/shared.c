@@ -62,16 +62,8 @@ enum evc_status shared_post_chain(struct shared_receiver *receiver, unsigned lan
 	struct evc_envelope *envelope;
 	enum evc_status status = EVC_OK;
 
-	for (unsigned i = 0; i < count && status == EVC_OK; i++) {
-		uint64_t value = first + i;
-
-		status = evc_envelope_create(receiver->subscription, (enum evc_lane)lane,
-					     sizeof(value), _Alignof(uint64_t), &envelope);
-		if (status == EVC_OK) {
-			memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
-			evc_chain_append(&chain, envelope);
-		}
-	}
+	for (unsigned i = 0; i < count && status == EVC_OK; i++)
+		status = suite_append(&chain, receiver->subscription, lane, first + i);
 	if (status == EVC_OK)
 		status = evc_shared_mailbox_post(receiver->mailbox, &chain);
 	for (envelope = chain.first; status != EVC_OK && envelope != NULL; envelope = chain.first) {

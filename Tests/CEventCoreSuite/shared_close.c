@@ -278,10 +278,8 @@ static const char *own_mail(bool drain)
 	EXPECT_OK(evc_mailbox_add_subscription(mailbox, &options, &subscription));
 	for (unsigned i = 0; i < 10; i++) {
 		struct evc_chain chain = EVC_CHAIN_EMPTY;
-		struct evc_envelope *envelope;
 
-		EXPECT_OK(evc_envelope_create(subscription, (enum evc_lane)i, 8, 8, &envelope));
-		evc_chain_append(&chain, envelope);
+		EXPECT_OK(suite_append(&chain, subscription, i, i));
 		EXPECT_OK(evc_mailbox_post(mailbox, &chain));
 		EXPECT_OK(shared_post(&receiver, i, i));
 	}

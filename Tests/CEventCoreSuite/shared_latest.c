@@ -259,7 +259,6 @@ static const char *no_memory(void)
 {
 	static struct evc_queue_segment *segments[8192];
 	struct evc_chain chain = EVC_CHAIN_EMPTY;
-	struct evc_envelope *envelope;
 	struct evc_worker *worker;
 	struct place place;
 	enum evc_status status;
@@ -270,10 +269,7 @@ static const char *no_memory(void)
 	EXPECT_OK(evc_worker_create(place.receiver.mailbox, NULL, &worker));
 	/* One event waits, and has its token. */
 	EXPECT_NONE(dispatch(&place, PLACE_LATEST, EVC_LANE_QUEUE_HIGH, 1));
-	EXPECT_OK(evc_envelope_create(place.latest, EVC_LANE_QUEUE_LOW, sizeof(uint64_t),
-				      _Alignof(uint64_t), &envelope));
-	memcpy(evc_envelope_payload(envelope), &(uint64_t){ 2 }, sizeof(uint64_t));
-	evc_chain_append(&chain, envelope);
+	EXPECT_OK(suite_append(&chain, place.latest, EVC_LANE_QUEUE_LOW, 2));
 	suite_allocator_install(0, UINT64_MAX);
 	while (count < 8192 && (segments[count] = evc_queue_segment_create()) != NULL)
 		count++;

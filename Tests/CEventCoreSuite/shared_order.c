@@ -14,22 +14,15 @@
 
 #include <string.h>
 
-#define TAKE 100u
-
 struct search {
 	struct shared_receiver receiver;
 	struct evc_worker *worker;
 	struct evc_subscription *own;
 	/* Post i goes to the worker's own mailbox if bit i is set. */
 	unsigned own_posts;
-	const unsigned *lanes;
-	unsigned lane_count;
-	unsigned posts;
-	/* One entry per step: a lane, or TAKE. */
-	unsigned steps[16];
+	struct model_search steps;
 };
 
-static const unsigned every_lane[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
 static const unsigned some_lanes[] = { 0, 4, 5, 9 };
 
 /* The tests below leave it empty. */
@@ -44,29 +37,9 @@ static bool never(void *context, void *payload, const struct evc_envelope *envel
 static enum evc_status post_own(struct search *search, unsigned lane, uint64_t value)
 {
 	struct evc_chain chain = EVC_CHAIN_EMPTY;
-	struct evc_envelope *envelope;
-	enum evc_status status = evc_envelope_create(search->own, (enum evc_lane)lane, sizeof(value),
-						     _Alignof(uint64_t), &envelope);
+	enum evc_status status = suite_append(&chain, search->own, lane, value);
 
-	if (status != EVC_OK)
-		return status;
-	memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
-	evc_chain_append(&chain, envelope);
-	return evc_mailbox_post(evc_worker_mailbox(search->worker), &chain);
-}
-
-static const char *describe(const struct search *search, unsigned count)
-{
-	static _Thread_local char text[64];
-	unsigned used = 0, post = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		if (search->steps[i] != TAKE && (search->own_posts >> post++) & 1u)
-			text[used++] = 'o';
-		text[used++] = search->steps[i] == TAKE ? '-' : (char)('0' + search->steps[i]);
-	}
-	text[used] = '\0';
-	return text;
+	return status == EVC_OK ? evc_mailbox_post(evc_worker_mailbox(search->worker), &chain) : status;
 }
 
 /* Two models, one for each mailbox: the more urgent lane of the two; if equal, the worker's own. */
@@ -81,18 +54,19 @@ static bool model_take_either(struct model models[2], unsigned *lane, uint64_t *
 	return model_take(&models[first[1] <= first[0]], lane, value);
 }
 
-static const char *replay(struct search *search, unsigned count)
+static const char *replay(struct model_search *steps, unsigned count)
 {
+	struct search *search = evc_container_of(steps, struct search, steps);
 	static struct model models[2];
 	uint64_t posted = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		unsigned lane = 0, model_lane = 0, step = search->steps[i];
+		unsigned lane = 0, model_lane = 0, step = steps->steps[i];
 		uint64_t value = 0, model_value = 0;
 		enum evc_status status;
 		bool expected;
 
-		if (step != TAKE) {
+		if (step != MODEL_TAKE) {
 			unsigned own = (search->own_posts >> posted++) & 1u;
 
 			if (own)
@@ -108,31 +82,8 @@ static const char *replay(struct search *search, unsigned count)
 			       value == model_value,
 		       "steps %s (lanes, o before own, - for a take): expected lane %u post %u, "
 		       "found lane %u post %u, %s",
-		       describe(search, i + 1), model_lane, (unsigned)model_value, lane,
+		       model_describe(steps, i + 1, search->own_posts), model_lane, (unsigned)model_value, lane,
 		       (unsigned)value, evc_status_text(status));
-	}
-	return NULL;
-}
-
-/*
- * Extends the sequence by every possible step; replays it when it is complete and both mailboxes are empty.
- */
-static const char *extend(struct search *search, unsigned at, unsigned posted, unsigned waiting)
-{
-	if (posted == search->posts && waiting == 0) {
-		/* One more, which must find nothing. */
-		search->steps[at] = TAKE;
-		return replay(search, at + 1);
-	}
-	if (waiting > 0) {
-		search->steps[at] = TAKE;
-		EXPECT_NONE(extend(search, at + 1, posted, waiting - 1));
-	}
-	if (posted < search->posts) {
-		for (unsigned i = 0; i < search->lane_count; i++) {
-			search->steps[at] = search->lanes[i];
-			EXPECT_NONE(extend(search, at + 1, posted + 1, waiting + 1));
-		}
 	}
 	return NULL;
 }
@@ -156,20 +107,20 @@ static void close(struct search *search)
 
 static const char *exhaust(unsigned posts, const unsigned *lanes, unsigned count, bool both)
 {
-	struct search search = { .lanes = lanes, .lane_count = count };
+	struct search search = { .steps = { .lanes = lanes, .lane_count = count, .replay = replay } };
 
 	EXPECT_NONE(open(&search));
-	for (search.posts = 1; search.posts <= posts; search.posts++)
-		for (search.own_posts = 0; search.own_posts < (both ? 1u << search.posts : 1u);
+	for (search.steps.posts = 1; search.steps.posts <= posts; search.steps.posts++)
+		for (search.own_posts = 0; search.own_posts < (both ? 1u << search.steps.posts : 1u);
 		     search.own_posts++)
-			EXPECT_NONE(extend(&search, 0, 0, 0));
+			EXPECT_NONE(model_extend(&search.steps, 0, 0, 0));
 	close(&search);
 	return NULL;
 }
 
 static const char *every(void)
 {
-	return exhaust(SUITE_SLOW ? 3 : 5, every_lane, 10, false);
+	return exhaust(SUITE_SLOW ? 3 : 5, model_every_lane, 10, false);
 }
 
 static const char *six(void)
@@ -281,12 +232,8 @@ static const char *mixed(void)
 	EXPECT_NONE(open(&search));
 	for (uint64_t i = 0; i < 60; i++) {
 		unsigned to = (unsigned)(i * 7 % EVC_LANE_COUNT);
-		struct evc_envelope *envelope;
 
-		EXPECT_OK(evc_envelope_create(search.receiver.subscription, (enum evc_lane)to,
-					      sizeof(i), _Alignof(uint64_t), &envelope));
-		memcpy(evc_envelope_payload(envelope), &i, sizeof(i));
-		evc_chain_append(&chain, envelope);
+		EXPECT_OK(suite_append(&chain, search.receiver.subscription, to, i));
 		model_post(model, to, i);
 	}
 	EXPECT_OK(evc_shared_mailbox_post(search.receiver.mailbox, &chain));

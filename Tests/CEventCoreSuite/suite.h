@@ -116,6 +116,9 @@ const char *suite_receiver_add(struct suite_receiver *receiver,
 const char *suite_receiver_make_plain(struct suite_receiver *receiver);
 /* A latest-only subscription of the receiver's mailbox, which counts as its own does. */
 const char *suite_receiver_latest(struct suite_receiver *receiver, struct evc_subscription **out);
+/* Appends an envelope with this payload to a chain. */
+enum evc_status suite_append(struct evc_chain *chain, struct evc_subscription *subscription, unsigned lane,
+			     uint64_t value);
 /*
  * Posts a single envelope to the subscription's sink; a refused one ends without `drop`, since it was not
  * accepted.

@@ -132,22 +132,31 @@ const char *suite_receiver_latest(struct suite_receiver *receiver, struct evc_su
 	return NULL;
 }
 
-enum evc_status suite_post(struct suite_receiver *receiver, unsigned lane, uint64_t value)
+enum evc_status suite_append(struct evc_chain *chain, struct evc_subscription *subscription, unsigned lane,
+			     uint64_t value)
 {
-	struct evc_chain chain = EVC_CHAIN_EMPTY;
 	struct evc_envelope *envelope;
-	struct evc_sink *sink;
-	enum evc_status status = evc_envelope_create(receiver->subscription, (enum evc_lane)lane,
-						     sizeof(value), _Alignof(uint64_t), &envelope);
+	enum evc_status status =
+		evc_envelope_create(subscription, (enum evc_lane)lane, sizeof(value), _Alignof(uint64_t), &envelope);
 
 	if (status != EVC_OK)
 		return status;
 	memcpy(evc_envelope_payload(envelope), &value, sizeof(value));
-	evc_chain_append(&chain, envelope);
-	sink = receiver->subscription->sink;
+	evc_chain_append(chain, envelope);
+	return EVC_OK;
+}
+
+enum evc_status suite_post(struct suite_receiver *receiver, unsigned lane, uint64_t value)
+{
+	struct evc_sink *sink = receiver->subscription->sink;
+	struct evc_chain chain = EVC_CHAIN_EMPTY;
+	enum evc_status status = suite_append(&chain, receiver->subscription, lane, value);
+
+	if (status != EVC_OK)
+		return status;
 	status = sink->accept(sink, &chain);
 	if (status != EVC_OK)
-		evc_envelope_release(envelope, true);
+		evc_envelope_release(chain.first, true);
 	return status;
 }
 
