@@ -169,8 +169,8 @@ public final class NATSBridge: Sendable {
   /// the end has ended itself. Handlers of events that are not durable may still be running: for these drain the
   /// registrations first (``RemoteRegistration/drain(within:)``), then their receivers, and then the bridge.
   ///
-  /// While the client has the connection to itself (``NATSBridge``), this returns false some two seconds after the
-  /// limit; connection and counts come to their end when the client gives up.
+  /// While the client has the connection to itself (``NATSBridge``), or a coding is at work, this returns false some two
+  /// seconds after the limit; connection and counts come to their end when that gives up, or returns.
   @discardableResult
   public func drain(within limit: Duration = .seconds(30)) async -> Bool {
     let task = draining.withLock { task in
@@ -186,9 +186,11 @@ public final class NATSBridge: Sendable {
     // The client takes half a second to close a connection whose server is silent.
     let isDrained = await resultOrNil(about: deadline, grace: .milliseconds(2000)) { [self] in
       await drain(until: deadline)
-    } late: { [link] in
+    } late: { [link, thread] in
       // Nothing is sent from now on, also while the drain waits for the client's lock, before it sets the limit itself.
       link.setLimit(deadline)
+      // Or else it would encode all that waits, and then not send it.
+      thread.cancel()
     }
     return isDrained ?? false
   }

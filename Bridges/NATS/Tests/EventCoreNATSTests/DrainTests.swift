@@ -305,4 +305,36 @@ import Testing
     var number: Int
     mutating func arrived(_ origin: RemoteOrigin) { Self.gate.wait() }
   }
+
+  /// Whose coding waits for a gate.
+  struct Slow: RemoteEvent {
+    static let subject = "tests.slow"
+    static let (begun, gate) = (Log<Void>(), DispatchSemaphore(value: 0))
+    func encode(to encoder: any Encoder) throws {
+      Self.begun.append(())
+      Self.gate.wait()
+      var container = encoder.singleValueContainer()
+      try container.encode(1)
+    }
+  }
+
+  @Test("a drain whose time is over encodes nothing more, and counts what waits as unsent (D10)", arguments: [1, 64])
+  func encodesNoMore(batch: Int) async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let sender = try await NATSBridge.to(server, on: world)
+    sender.publish(Slow.self, batch: batch)
+    let before = Slow.begun.count
+    for _ in 0..<100 { Slow().queue(on: world) }
+    #expect(await Slow.begun.entries(atLeast: before + 1).count == before + 1)
+    // Some time after its limit, since the coding does not return.
+    #expect(await !sender.drain(within: .milliseconds(100)))
+    Slow.gate.signal()
+    let isCounted = await eventually(within: .seconds(20)) {
+      let counts = sender.counts
+      return counts.unsent == 100 && counts.outbox.waiting == 0
+    }
+    #expect(isCounted && sender.counts.outbox.accepted == 100, "\(sender.counts)")
+    #expect(Slow.begun.count == before + 1)
+  }
 }
