@@ -103,7 +103,7 @@ extension NATSBridge {
     let registration = keep(RemoteRegistration(all.map { part in { part.remove() } }, of: self))
     place.whenOver {
       // Who has sent something here already hears that nobody is there.
-      for part in all { part.drain(until: ContinuousClock.Instant(after: .seconds(10))) }
+      all.drain(until: ContinuousClock.Instant(after: .seconds(10)))
       registration.remove()
     }
     return registration

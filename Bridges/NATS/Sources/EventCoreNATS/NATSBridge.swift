@@ -203,11 +203,11 @@ public final class NATSBridge: Sendable {
       // First: with the limit the drain begins to end what waits, and a break of the connection from here on counts.
       let generation = link.generation
       link.setLimit(deadline)
-      for registration in all where !registration.isForReplies { registration.drain(until: deadline) }
+      all.filter { !$0.isForReplies }.drain(until: deadline)
       // Before the outbox ends: what their handlers dispatch goes out.
       let areHandled = link.finishDeliveries(until: deadline)
       // Now: these handlers may have waited for replies.
-      for registration in all where registration.isForReplies { registration.drain(until: deadline) }
+      all.filter(\.isForReplies).drain(until: deadline)
       return (generation, areHandled)
     }
     let hasHandledAll = await thread.drain()

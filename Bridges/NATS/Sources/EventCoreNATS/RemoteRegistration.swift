@@ -87,7 +87,7 @@ public final class RemoteRegistration: Sendable {
     let isDrained = await resultOrNil(about: deadline) { [self] in
       await blocking { [self] in
         defer { remove() }
-        return drain(until: deadline)
+        return beginDrain(until: deadline) && awaitDrain(until: deadline)
       }
     }
     return isDrained ?? false
@@ -104,15 +104,8 @@ public final class RemoteRegistration: Sendable {
     }
   }
 
-  /// Asks the server for nothing more, and returns when what it has sent was dispatched, or the time is over.
-  ///
-  /// - Returns: Whether it was.
-  @discardableResult
-  func drain(until deadline: ContinuousClock.Instant) -> Bool {
-    beginDrain(until: deadline) && awaitDrain(until: deadline)
-  }
-
-  private func beginDrain(until deadline: ContinuousClock.Instant) -> Bool {
+  /// Asks the server for nothing more.
+  fileprivate func beginDrain(until deadline: ContinuousClock.Instant) -> Bool {
     guard case .inward(let subscription, let overrun) = kind else { return false }
     return subscription.withLock { $0 }?.use { subscription, link in
       overrun.beginDrain(of: subscription, longest: natsConnection_GetMaxPayload(link.connection))
@@ -122,8 +115,11 @@ public final class RemoteRegistration: Sendable {
     } ?? false
   }
 
+  /// Returns when what the server has sent was dispatched, or the time is over.
+  ///
+  /// - Returns: Whether it was.
   @discardableResult
-  private func awaitDrain(until deadline: ContinuousClock.Instant) -> Bool {
+  fileprivate func awaitDrain(until deadline: ContinuousClock.Instant) -> Bool {
     guard case .inward(let subscription, let overrun) = kind else { return false }
     return subscription.withLock { $0 }?.use { subscription, _ in
       var status = NATS_OK
@@ -141,6 +137,14 @@ public final class RemoteRegistration: Sendable {
   var overrun: Int {
     guard case .inward(let subscription, let overrun) = kind else { return 0 }
     return subscription.withLock { $0 }?.use { pointer, _ in overrun.count(of: pointer) } ?? overrun.count
+  }
+}
+
+extension [RemoteRegistration] {
+  /// Drains all of them at once: each takes a way to the server and back, and its handlers' time.
+  func drain(until deadline: ContinuousClock.Instant) {
+    let begun = filter { $0.beginDrain(until: deadline) }
+    for registration in begun { registration.awaitDrain(until: deadline) }
   }
 }
 

@@ -306,6 +306,23 @@ import Testing
     mutating func arrived(_ origin: RemoteOrigin) { Self.gate.wait() }
   }
 
+  @Test("a drain has all subscriptions end at once, and not each after the handlers of another one (D10)")
+  func allAtOnce() async throws {
+    let server = try ServerProcess()
+    let (raw, receiver) = (try RawClient(server), try await NATSBridge.to(server, on: EventCentral()))
+    let subjects = ["tests.waiting.a", "tests.waiting.b"]
+    for subject in subjects { try receiver.subscribe(Waiting.self, to: subject) }
+    try await receiver.settle()
+    for subject in subjects { raw.publish(subject, Data(#"{"number":1}"#.utf8)) }
+    #expect(await eventually { receiver.counts.received == 2 })
+    async let isDrained = receiver.drain()
+    // Both handlers wait. What this sends is no such event.
+    for subject in subjects { #expect(await eventually(within: .seconds(20)) { !raw.hasSubscribers(subject) }) }
+    for _ in subjects { Waiting.gate.signal() }
+    #expect(await isDrained)
+    #expect(receiver.counts.unheard == 2 && receiver.counts.overrun == 0)
+  }
+
   /// Whose coding waits for a gate.
   struct Slow: RemoteEvent {
     static let subject = "tests.slow"
