@@ -160,8 +160,9 @@ public final class NATSBridge: Sendable {
   ///   keeps a durable event (``NATSDelivery``), which then comes again; if what waited was of a type that is not
   ///   published any more, or of a node that is not mounted any more, or has left its mounted one; or if the connection
   ///   broke meanwhile and what it had taken may be lost, unless that is stored. What was under way when a connection
-  ///   broke earlier is not known, and what was ``Counts/unsent`` before does not count. Neither does what the server
-  ///   has read and does not let through: what this client may not publish.
+  ///   broke earlier is not known, and what was ``Counts/unsent`` before does not count. Neither does what can never be
+  ///   sent, of which ``Counts/unencodable`` and ``Counts/tooLarge`` tell, nor what the server has read and does not
+  ///   let through: what this client may not publish.
   ///
   /// Of several calls the first one drains, within its limit; the others wait for it, and return the same.
   ///

@@ -354,4 +354,26 @@ import Testing
     #expect(isCounted && sender.counts.outbox.accepted == 100, "\(sender.counts)")
     #expect(Slow.begun.count == before + 1)
   }
+
+  /// Cannot be JSON if it is no number.
+  struct Temperature: RemoteEvent {
+    static let subject = "tests.temperature"
+    var celsius: Double
+  }
+
+  @Test("what can never be sent does not make a drain false, and is counted", arguments: [1, 64])
+  func neverSent(batch: Int) async throws {
+    let server = try ServerProcess()
+    let world = EventCentral()
+    let sender = try await NATSBridge.to(server, on: world)
+    sender.publish(Temperature.self, batch: batch)
+    let top = EventNode(name: "top")
+    let far = EventNode(parent: top, name: String(repeating: "x", count: longestSubjects))
+    try sender.mount(top, at: "plant", carrying: [Alarm.self])
+    for number in 0..<10 { Temperature(celsius: number == 5 ? .nan : 1).queue(on: world) }
+    withExtendedLifetime(top) { _ = far.raise(event: Alarm(level: 1)) }
+    #expect(await sender.drain())
+    let counts = sender.counts
+    #expect(counts.sent == 9 && counts.unencodable == 1 && counts.tooLarge == 1 && counts.outbox.accepted == 11)
+  }
 }

@@ -85,7 +85,7 @@ import Testing
     (
       "``NATSBridge/drain(within:)``",
       [
-        "LossTests.partition LossCellTests.forbidden OutboxTests.serverDiesDuringDrain",
+        "LossTests.partition LossCellTests.forbidden OutboxTests.serverDiesDuringDrain DrainTests.neverSent",
         "LossTests.partitionOfGroup DrainTests.worker", "DrainTests.waitsForHandlers DrainTests.keptEvent",
         "CoordinatorTests.breaks DrainTests.toldAsClosed",
       ]
