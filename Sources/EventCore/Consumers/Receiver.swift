@@ -197,7 +197,7 @@ final class Receiver: @unchecked Sendable {
   ) -> Bool {
     list.pointee.oldGeneration = generation
     defer { list.pointee.oldGeneration = nil }
-    return deliverAny(payload, envelope, owned: owned)
+    return deliver(payload, envelope, owned: owned)
   }
 
   /// Whether an event is counted by its type.
