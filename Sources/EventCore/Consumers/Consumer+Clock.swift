@@ -44,7 +44,8 @@ extension Consumer {
     guard let timers else { return nil }
     let before = mailbox.enter()
     defer { mailbox.leave(before) }
-    return timers.runDue()
+    // They dispatch outside of handlers.
+    return withCurrent(nil) { timers.runDue() }
   }
 
   /// Returns `.more` before the limit and the deadline if a timer may have been set meanwhile.

@@ -139,12 +139,12 @@ final class Consumer: @unchecked Sendable {
     return body()
   }
 
-  /// Runs `body` with this consumer as the one whose handlers the thread runs.
-  private func asCurrent<Result>(_ body: () -> Result) -> Result {
+  /// Runs `body` with a consumer as the one whose handlers the thread runs; nil if it runs nobody's.
+  func withCurrent<Result>(_ consumer: Consumer?, _ body: () -> Result) -> Result {
     // Observers count what the handlers dispatch as the consumer's.
-    let before = basis.core.setOrigin(UInt64(probe.number))
+    let before = basis.core.setOrigin(consumer.map { UInt64($0.probe.number) } ?? 0)
     defer { _ = basis.core.setOrigin(before) }
-    return Self.current.with(self, body)
+    return Self.current.with(consumer, body)
   }
 
   /// Sets the object that handlers are given as their owner. Before the thread starts.
@@ -155,7 +155,7 @@ final class Consumer: @unchecked Sendable {
   /// Delivers until the mailbox closes, then frees every handler.
   func run() {
     asThread {
-      asCurrent {
+      withCurrent(self) {
         mailbox.run(self)
         endGuests()
         // A worker's run also ends when the shared mailbox closes, and then this consumer may still be open.
@@ -169,7 +169,7 @@ final class Consumer: @unchecked Sendable {
   /// between the events. Called by the pump, which lets one thread at a time do so.
   func pump(limit: Int, until deadline: UInt64 = .max, timers: Scheduler? = nil) -> PumpResult {
     asThread {
-      asCurrent {
+      withCurrent(self) {
         let result =
           timers == nil && basis.clock == nil
           ? mailbox.pump(self, limit: limit, until: deadline)
@@ -191,7 +191,7 @@ final class Consumer: @unchecked Sendable {
   /// since nobody knows when the next take comes.
   func takeOne() -> PumpResult {
     asThread {
-      asCurrent {
+      withCurrent(self) {
         let result = mailbox.pump(self, limit: 1, until: .max)
         letGoOfReferences()
         if result == .ended { finish() }
@@ -224,7 +224,7 @@ final class Consumer: @unchecked Sendable {
   /// Runs `control` between two events: on the calling thread if no other delivers, else by an interrupt.
   private func requestControl() {
     // As the consumer's thread, as in a job: a `deinit` that runs here must not wait for this consumer.
-    if pump?.borrow({ asThread { asCurrent { control() } } }) != true {
+    if pump?.borrow({ asThread { withCurrent(self) { control() } } }) != true {
       mailbox.interrupt()
     }
   }

@@ -46,11 +46,12 @@ final class ThreadLocal<Value: AnyObject>: Sendable {
   @inline(__always)
   var unretained: Unmanaged<Value>? { pthread_getspecific(key).map { .fromOpaque($0) } }
 
-  /// Runs `body` with a value on the calling thread, and restores the previous value.
-  func with<Result>(_ value: Value, _ body: () throws -> Result) rethrows -> Result {
+  /// Runs `body` with a value, or with none, on the calling thread, and restores the previous value.
+  func with<Result>(_ value: Value?, _ body: () throws -> Result) rethrows -> Result {
     let before = pthread_getspecific(key)
     // The key does not retain `value`, which outlives the call.
-    check(pthread_setspecific(key, Unmanaged.passUnretained(value).toOpaque()), "pthread_setspecific")
+    let address = value.map { Unmanaged.passUnretained($0).toOpaque() }
+    check(pthread_setspecific(key, address), "pthread_setspecific")
     defer { check(pthread_setspecific(key, before), "pthread_setspecific") }
     return try withExtendedLifetime(value, body)
   }
