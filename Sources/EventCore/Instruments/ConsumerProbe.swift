@@ -13,7 +13,9 @@ final class ConsumerProbe: Sendable {
   /// The receiver's name, and which one of that name it is in its central, from 1.
   let name: String
   let ordinal: Int
-  /// Both.
+  /// The number of that central's instruments.
+  let central: UInt64
+  /// Name and ordinal.
   var label: String { Self.label(name, ordinal) }
   static func label(_ name: String, _ ordinal: Int) -> String { ordinal == 1 ? name : "\(name) \(ordinal)" }
   /// As whom it has dispatched: of those that have ended there may be any number, which go together.
@@ -28,8 +30,8 @@ final class ConsumerProbe: Sendable {
 
   private static let count = Atomic<Int>(0)
 
-  init(_ name: String, _ ordinal: Int) {
-    self.ordinal = ordinal
+  init(_ name: String, _ ordinal: Int, of central: UInt64) {
+    (self.ordinal, self.central) = (ordinal, central)
     number = Self.count.wrappingAdd(1, ordering: .relaxed).newValue
     self.name = name
   }

@@ -20,7 +20,7 @@ final class Instruments: Sendable {
   let number: UInt64
   private let clock: CentralClock?
   /// The receiver whose handler runs on the calling thread, not retained; nil outside of handlers.
-  private let source: @Sendable () -> Unmanaged<ConsumerProbe>?
+  private let current: @Sendable () -> Unmanaged<ConsumerProbe>?
   /// Has the calling thread forget where the core counts.
   private let forgetTallies: @Sendable () -> Void
   /// A copy of the global constant, each use of which would ask whether it has been made.
@@ -88,7 +88,7 @@ final class Instruments: Sendable {
     self.forgetTallies = forgetTallies
     number = Self.count.wrappingAdd(1, ordering: .relaxed).newValue
     self.clock = clock
-    self.source = source
+    current = source
   }
 
   /// Whether somebody looks on.
@@ -126,6 +126,13 @@ final class Instruments: Sendable {
         return Note(time: noteMeasured(key, thread, isTimed: isTimed), isMeasured: true, tally: count.tally)
       }
     }
+  }
+
+  /// `current` if it is a receiver of this central. Figures name no others, whose names may be the same.
+  @inline(__always)
+  private func source() -> Unmanaged<ConsumerProbe>? {
+    guard let current = current(), current._withUnsafeGuaranteedRef({ $0.central }) == number else { return nil }
+    return current
   }
 
   @inline(never)
@@ -185,7 +192,7 @@ final class Instruments: Sendable {
       state.names[name] = named
       return named.last
     }
-    return ConsumerProbe(name, ordinal)
+    return ConsumerProbe(name, ordinal, of: number)
   }
 
   /// For tests.

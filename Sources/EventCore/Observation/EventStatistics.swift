@@ -53,8 +53,8 @@ public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvert
   public struct Dispatches: Sendable, Equatable, Codable {
     /// The type, with its module. Several types may have one name, such as private ones of two files.
     public var type: String
-    /// The receiver whose handler dispatched; nil outside of handlers. Those of a name that have ended go together, with
-    /// “(ended)” behind it.
+    /// The receiver whose handler dispatched; nil outside of handlers, in `async` ones and in those of another central.
+    /// Those of a name that have ended go together, with “(ended)” behind it.
     public var source: String?
     /// How many events.
     public var count: UInt64

@@ -51,4 +51,27 @@ extension StatisticsTests {
     schedule.cancel()
     observation.end()
   }
+
+  @Test("what a handler of another central dispatches comes from outside", arguments: cores)
+  func anotherCentral(core: EventCentral.Core) {
+    let (central, other) = (EventCentral(core: core), EventCentral(core: core))
+    let observations = [central.observe(), other.observe()]
+    // Both have the same name.
+    let (pump, relay) = (EventPump(on: central), EventPump(on: other))
+    pump.addEventCallback { (_: Echo) in }
+    relay.addEventCallback { (_: Step) in
+      Echo().queue(on: central)
+      Echo().queue(on: other)
+    }
+    relay.addEventCallback { (_: Echo) in }
+    for _ in 0..<3 {
+      Step().queue(on: other)
+      relay.run()
+      pump.run()
+    }
+    #expect(central.statistics.dispatches.map(\.source) == [nil])
+    #expect(central.statistics.dispatches.map(\.count) == [3])
+    #expect(other.statistics.dispatches.map(\.source) == ["EventPump", nil])
+    for observation in observations { observation.end() }
+  }
 }

@@ -10,7 +10,7 @@ import Testing
 struct TraceChunkTests {
   @Test("records come back as they were written, however long their times are, and whatever they are of")
   func records() {
-    let consumer = ConsumerProbe("receiver", 0)
+    let consumer = ConsumerProbe("receiver", 0, of: 0)
     let keys = [eventKey(Step.self), eventKey(Echo.self)]
     let probes = keys.map { ReceiverProbe($0, of: consumer) }
     let times: [UInt64] = [0, 1, 1 << 32 - 1, 1 << 32, 1 << 61 - 1, 1 << 61, UInt64.max]
