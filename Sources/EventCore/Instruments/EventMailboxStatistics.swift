@@ -8,7 +8,8 @@
 public struct EventMailboxStatistics: Sendable, Equatable, Codable {
   /// Events that were accepted, including those that were dropped or superseded afterwards.
   public var accepted: UInt64
-  /// Events that found a bounded mailbox full and were not accepted.
+  /// Events that found a bounded mailbox full and were not accepted. Of an array during whose dispatch the mailbox
+  /// closed, the rest may count here, too.
   public var refused: UInt64
   /// Accepted events that the overflow policy of a bounded mailbox dropped.
   public var dropped: UInt64

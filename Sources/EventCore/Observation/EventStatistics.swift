@@ -5,7 +5,7 @@
 ///
 /// ``EventCentral/statistics`` makes them. What is counted for each type is counted while the central is observed
 /// (``EventCentral/observe(times:)``); mailboxes always count. All are exact while nothing is dispatched or handled,
-/// and a momentary reading otherwise.
+/// and a momentary reading otherwise. What is just being dispatched to a receiver as it ends may be missing for good.
 public struct EventStatistics: Sendable, Equatable, Codable, CustomStringConvertible {
   /// The receivers by age: event threads, pumps, the places of listeners, sequences, and the shared mailboxes of pools,
   /// each before the pool's threads, which handle what it counts. Those that have ended follow; the figures of all that
