@@ -32,7 +32,7 @@ final class ConsumerPump: @unchecked Sendable {
   private let isClosing = Atomic<Bool>(false)
   private weak var consumer: Consumer?
   let driver: any PumpDriver
-  /// How many events a job delivers at most.
+  /// How many events a job delivers at most, or one more (`perform`).
   private let batch: Int
 
   init(_ driver: any PumpDriver, batch: Int) {
@@ -84,8 +84,8 @@ final class ConsumerPump: @unchecked Sendable {
       return true
     }
     var result = consumer.pump(limit: batch, until: deadline)
-    // At its limit it does not look for more, and the next job would be one for nothing.
-    if result == .more, consumer.waiting == 0 { result = consumer.pump(limit: batch, until: deadline) }
+    // At its limit it does not look for more, and the next job would be one for nothing. One event may come meanwhile.
+    if result == .more, consumer.waiting == 0 { result = consumer.pump(limit: 1, until: deadline) }
     switch result {
     case .more: schedule()
     case .dry: handBack(.running, as: .idle)

@@ -14,7 +14,7 @@
 /// |---|---|---|
 /// | `.eventThread` | the event thread's own loop | with the thread |
 /// | `.listenerThread` | a thread, made with the first user | with its `ExecutionContexts` |
-/// | `.mainQueue`, `.dispatchQueue` | jobs of at most `batch` events | with its last user |
+/// | `.mainQueue`, `.dispatchQueue` | jobs of at most `batch` events, or one more | with its last user |
 /// | `.actor` | the same, on the actor | with its last user, or the actor |
 /// | `.task` | one task | with its user: not shared |
 ///

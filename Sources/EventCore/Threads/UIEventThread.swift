@@ -26,7 +26,7 @@ import Dispatch
 /// ```
 ///
 /// It has a mailbox, like every event thread, but no thread. The events are handled on the main queue, one
-/// at a time, the most urgent first (D1 to D3), at most 64 in a row, after which the main thread can do
+/// at a time, the most urgent first (D1 to D3), about 64 in a row at most, after which the main thread can do
 /// other work.
 ///
 /// The program has to serve the main queue. In an application the run loop does. A program without one
@@ -67,7 +67,7 @@ open class UIEventThread: EventThread, @unchecked Sendable {
   ///
   /// **Threads**: any. On the main thread this call handles the events itself. Inside one of the object's
   /// callbacks it would wait for itself, and traps. In a task on the MainActor `await drain(until:)` returns, after its
-  /// deadline, once the main queue has done the 64 events at most that it is at.
+  /// deadline, once the main queue has done the job that it is at, of about 64 events at most.
   @available(*, noasync, message: "It blocks its thread: write await drain(until:) in an async function.")
   @discardableResult
   public override func drain(until deadline: DispatchTime = .distantFuture) -> Bool {

@@ -100,6 +100,46 @@ struct UIEventThreadTests {
     }
   }
 
+  @Test("a job of the main queue handles about 64 events at most, also if more come at its end", arguments: cores)
+  func jobs(core: EventCentral.Core) async {
+    final class AtEnd: Sendable {
+      let body: @Sendable () -> Void
+      init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+      deinit { body() }
+    }
+    await offThePool {
+      let central = EventCentral(core: core)
+      let log = Log<Int>()
+      let bar = UIEventThread(on: central)
+      // Freed after the job has looked whether anything waits, since another handler's end removes it.
+      @Sendable func dispatchMore() { for number in 64..<128 { Ping(number: number).queue(on: central) } }
+      let last = bar.addEventCallback { [more = AtEnd(dispatchMore)] (_: Pong) in
+        withExtendedLifetime(more) {}
+      }
+      let first = bar.addEventCallback { [removal = AtEnd { last.remove() }] (_: Pong) in
+        withExtendedLifetime(removal) {}
+      }
+      bar.addEventCallback { (ping: Ping) in
+        log.append(ping.number)
+        guard ping.number == 63 else { return }
+        first.remove()
+        DispatchQueue.main.async { log.append(-1) }
+      }
+      // The main queue stands still for as long as the test dispatches.
+      let (entered, leave) = (Gate(), Gate())
+      DispatchQueue.main.async {
+        entered.open()
+        leave.pass()
+      }
+      entered.pass()
+      for number in 0..<64 { Ping(number: number).queue(on: central) }
+      leave.open()
+      let entries = log.entries(atLeast: 129)
+      #expect(entries.filter { $0 >= 0 } == Array(0..<128))
+      #expect(entries.prefix { $0 >= 0 }.count <= 65)
+    }
+  }
+
   @Test("D10: drain handles what waits, also on the main thread itself", arguments: cores)
   func drains(core: EventCentral.Core) async {
     let central = EventCentral(core: core)
