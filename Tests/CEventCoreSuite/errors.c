@@ -331,7 +331,7 @@ static const char *traps_on_nothing(void)
 	/* By a signal, or by the report of a sanitizer. */
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		EXPECT_NONE(suite_in_child(call_it, (void *)&calls[i], &status, said));
-		EXPECT(status != 0, "call %u went on", i);
+		EXPECT(status != 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM), "call %u went on", i);
 	}
 	return NULL;
 }

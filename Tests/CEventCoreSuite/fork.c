@@ -122,7 +122,7 @@ static const char *forked(void)
 	for (unsigned i = 0; i < CHILDREN; i++) {
 		EXPECT_NONE(send_burst(&receiver));
 		EXPECT_NONE(suite_in_child(in_child, &scene, &status, said));
-		EXPECT(!WIFSIGNALED(status), "the child was ended by signal %d", WTERMSIG(status));
+		EXPECT(!WIFSIGNALED(status), "the child was ended by signal %d: %.200s", WTERMSIG(status), said);
 		EXPECT(WEXITSTATUS(status) == 0, "in the child: %.200s", said);
 	}
 	/* The parent is not affected. */

@@ -222,7 +222,7 @@ static const char *beside_user_code(void)
 	pthread_mutex_unlock(&scene.lock);
 	EXPECT(suite_await(&scene.reclaimed, BEHIND + 1), "not all came back in the parent");
 	EXPECT_EQUAL(atomic_load(&scene.ended), 1, "ends of the user's object");
-	EXPECT(!WIFSIGNALED(status), "the child was ended by signal %d", WTERMSIG(status));
+	EXPECT(!WIFSIGNALED(status), "the child was ended by signal %d: %.200s", WTERMSIG(status), said);
 	EXPECT_EQUAL(WEXITSTATUS(status), 0, "the child's status");
 	EXPECT(suite_quiesce(), "the callback thread got stuck");
 	return NULL;

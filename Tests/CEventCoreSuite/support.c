@@ -248,6 +248,7 @@ const char *suite_in_child(int (*run)(void *context), void *context, int *status
 {
 	const struct rlimit no_core = { 0, 0 };
 	ssize_t length = 0, more;
+	char rest[256];
 	int channel[2];
 	pid_t child;
 
@@ -265,9 +266,12 @@ const char *suite_in_child(int (*run)(void *context), void *context, int *status
 		_exit(run(context));
 	}
 	close(channel[1]);
-	while ((more = read(channel[0], said + length, SUITE_SAID - 1 - (size_t)length)) > 0)
+	while (length < SUITE_SAID - 1 && (more = read(channel[0], said + length, SUITE_SAID - 1 - (size_t)length)) > 0)
 		length += more;
 	said[length] = '\0';
+	/* The rest of a long report, at whose pipe the child would otherwise end. */
+	while (read(channel[0], rest, sizeof(rest)) > 0)
+		;
 	close(channel[0]);
 	EXPECT(waitpid(child, status, 0) == child, "waitpid failed");
 	return NULL;

@@ -336,7 +336,7 @@ static const char *forks(void)
 	suite_gate_open(&may_go);
 	pthread_join(raiser, NULL);
 	EXPECT(storm.message == NULL, "%s", storm.message);
-	EXPECT(!WIFSIGNALED(status), "the child was ended by signal %d", WTERMSIG(status));
+	EXPECT(!WIFSIGNALED(status), "the child was ended by signal %d: %.200s", WTERMSIG(status), said);
 	EXPECT_EQUAL(WEXITSTATUS(status), 0, "the child's status");
 	evc_handler_drop(handler);
 	evc_node_end(node);

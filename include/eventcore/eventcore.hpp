@@ -169,16 +169,22 @@ template <class Event> struct payloads {
 	}
 };
 /*
- * A std::chrono::duration in nanoseconds: 0 if it is negative; EVC_FOREVER if nanoseconds cannot hold it, where a
- * conversion to std::chrono::nanoseconds overflows in silence.
+ * What converts to std::chrono::nanoseconds, in nanoseconds: 0 if it is negative; EVC_FOREVER if it is a duration that
+ * nanoseconds cannot hold, where the conversion overflows in silence.
  */
 struct time_span {
 	uint64_t nanoseconds = 0;
 
 	constexpr time_span() noexcept = default;
-	template <class Count, class Unit, class = std::enable_if_t<std::is_convertible_v<
-						    std::chrono::duration<Count, Unit>, std::chrono::nanoseconds>>>
-	constexpr time_span(std::chrono::duration<Count, Unit> time) noexcept
+	template <class Time, class = std::enable_if_t<std::is_convertible_v<const Time &, std::chrono::nanoseconds>>>
+	constexpr time_span(const Time &time) noexcept : time_span(time, 0)
+	{
+	}
+
+private:
+	/* For a duration the first one is the better match. */
+	template <class Count, class Unit>
+	constexpr time_span(const std::chrono::duration<Count, Unit> &time, int) noexcept
 	{
 		/* The units are not those of Count, which may be a short. */
 		using units = std::chrono::duration<int64_t, Unit>;
@@ -189,10 +195,14 @@ struct time_span {
 		else if (time > time.zero())
 			nanoseconds = static_cast<uint64_t>(duration_cast<std::chrono::nanoseconds>(time).count());
 	}
+	constexpr time_span(std::chrono::nanoseconds time, long) noexcept : time_span(time, 0) {}
 };
 } // namespace detail
 
-/** A time of the steady clock in nanoseconds of evc_clock_now: 0 if it has passed, EVC_FOREVER for the last one. */
+/**
+ * A time of the steady clock in nanoseconds of evc_clock_now: 0 if it has passed, EVC_FOREVER for the last one,
+ * `time_point::max()` of the steady clock's own unit: a later one overflows.
+ */
 inline uint64_t deadline_at(std::chrono::steady_clock::time_point time) noexcept
 {
 	const auto now = std::chrono::steady_clock::now();

@@ -14,14 +14,19 @@
  *                               mailboxes with one consumer and without EVC_OVERFLOW_DROP_OLDEST; the others take
  *                               4 KiB for some 500 events of a queue lane, which only a reclaim frees
  *
- * A plug-in that uses its host's core: the core calls its functions until its mailboxes and balancers are freed, and only
- * their `finalize` says when they are. Before it is unloaded:
+ * A plug-in that uses its host's core: the core calls its functions until what has them is freed, a mailbox with each
+ * subscription that it ever had, a balancer, a scheduler, and the handlers of nodes; only their `finalize` and
+ * `release` say when they are. Before it is unloaded:
  *
- *     1. it ends its threads, schedulers, subscriptions, mailboxes, balancers and nodes;
- *     2. each thread that has dispatched to them ends, dispatches the same keys again, or calls evc_unregister_thread,
- *        since a thread keeps the routes of its last dispatches (evc_router_destroy), and with them their receivers;
+ *     1. it ends its threads, schedulers, subscriptions, mailboxes, balancers and nodes, and so does the host with a
+ *        mailbox or a scheduler of its own that was given a function of the plug-in's;
+ *     2. each thread that has dispatched to them ends, dispatches the same keys again (not by evc_try_dispatch), or
+ *        calls evc_unregister_thread, since a thread keeps the routes of its last dispatches (evc_router_destroy), and
+ *        with them their receivers;
  *     3. evc_reclaim, or the thread of evc_reclaimer_start, has called the `finalize` of each mailbox and balancer, a
- *        function of the host's (that evc_reclaim returns EVC_OK does not say so).
+ *        function of the host's (that evc_reclaim returns EVC_OK does not say so), and the `release` of each handler
+ *        of a node, one of the host's too, has returned. Owners of eventcore.hpp set their own functions: a plug-in
+ *        with an eventcore::balancer, or with handlers of an eventcore::node, is not unloaded.
  */
 #ifndef EVENTCORE_RECLAIM_H
 #define EVENTCORE_RECLAIM_H

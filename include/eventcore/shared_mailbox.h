@@ -149,8 +149,9 @@ evc_shared_mailbox_add_conflated_subscription(struct evc_shared_mailbox *mailbox
  *
  * Threads: any. Progress: lock-free once warm; one system call if a worker sleeps and none is about to look. With
  * EVC_OVERFLOW_BLOCK: blocking while the mailbox is full. Allocates 4 KiB for some 500 posts to a queue lane unless a
- * reclaim (reclaim.h) has freed as much. Ownership: with EVC_OK the mailbox owns the chain; otherwise the caller still does. A bounded one that has room for a part does as `evc_mailbox_post`. Errors: EVC_CLOSED; EVC_FULL
- * and EVC_OUT_OF_MEMORY if nothing was posted; EVC_INVALID_ARGUMENT for an empty chain.
+ * reclaim (reclaim.h) has freed as much. Ownership: with EVC_OK the mailbox owns the chain; otherwise the caller still
+ * does. A bounded one that has room for a part does as `evc_mailbox_post`. Errors: EVC_CLOSED; EVC_FULL and
+ * EVC_OUT_OF_MEMORY if nothing was posted; EVC_INVALID_ARGUMENT for an empty chain.
  */
 EVC_API EVC_MUST_USE enum evc_status evc_shared_mailbox_post(struct evc_shared_mailbox *mailbox,
 							     const struct evc_chain *chain);

@@ -33,6 +33,17 @@ struct OwnedListener: ~Copyable, Sendable {
     listener.value?.endWithOwner()
   }
 
+  /// Has what is scheduled on the listener dropped, while it handles what waits for it; one that is made later has ended.
+  /// Any thread. It runs no code of the user's.
+  func endSchedules() {
+    if listener.value == nil {
+      hasEnded.store(true, ordering: .relaxed)
+      // As in `value`.
+      atomicMemoryFence(ordering: .sequentiallyConsistent)
+    }
+    listener.value?.target.end()
+  }
+
   /// The listener, if it was made. Any thread.
   var madeAlready: EventListener? { listener.value }
 

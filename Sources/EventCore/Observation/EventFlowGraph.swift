@@ -9,8 +9,8 @@
 ///
 /// An arrow leads from whoever dispatched, a receiver whose handler did it or "outside", to a type of events, and from
 /// there to each receiver whose handlers were called. What an `async` handler, a handler of another central, a
-/// schedule, or a task or a thread of your own dispatches comes from outside. Of an `async` handler all events count
-/// that its task has taken (``EventStatistics/Handled``).
+/// schedule at its time, or a task or a thread of your own dispatches comes from outside. Of an `async` handler all
+/// events count that its task has taken (``EventStatistics/Handled``).
 public struct EventFlowGraph: Sendable, Equatable, Codable {
   /// Who has dispatched events of which type, and how many.
   public let dispatches: [EventStatistics.Dispatches]

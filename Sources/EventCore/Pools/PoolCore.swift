@@ -287,7 +287,7 @@ final class PoolCore: PoolTicked, @unchecked Sendable {
     }
     defer { withExtendedLifetime(slot) {} }
     if isLast { end() }
-    listeners.letGo(slot?.thread)
+    listeners.letGo()
     if hasMadeRoom {
       adjust()
     }

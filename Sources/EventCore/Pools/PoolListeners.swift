@@ -16,6 +16,8 @@ final class PoolListeners: Sendable {
 
   /// Keeps a thread that has ended, if it may have such listeners. It runs no code of the user's.
   func add(_ thread: EventThread) {
+    // Somebody else may hold it.
+    thread.ownListener.endSchedules()
     guard thread.ownListener.madeAlready != nil else { return }
     state.withLock { $0.threads.append(thread) }
   }
@@ -28,10 +30,7 @@ final class PoolListeners: Sendable {
   }
 
   /// Releases the threads whose listeners have ended. Any thread, without locks: what they release is the user's.
-  ///
-  /// - Parameter ended: One that has just ended, perhaps without a listener: one that is made later has ended.
-  func letGo(_ ended: EventThread? = nil) {
-    if let ended, !threads.contains(where: { $0 === ended }) { ended.ownListener.end() }
+  func letGo() {
     let settled = threads.filter { $0.ownListener.madeAlready?.contexts.areSettled == true }
     // Outside of the lock, since it releases what has waited.
     let counts = settled.map { WorkElsewhere($0.ownListener).statistics }
@@ -44,8 +43,7 @@ final class PoolListeners: Sendable {
         state.hasLost = state.hasLost || thread.ownListener.hasLost
       }
     }
-    // Somebody else may hold them, and what is scheduled `on:` them is to end.
-    for thread in settled { thread.ownListener.end() }
+    withExtendedLifetime(settled) {}
   }
 
   /// Ends the listeners, and frees what waits for them.

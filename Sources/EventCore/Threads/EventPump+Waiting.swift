@@ -17,7 +17,7 @@ extension EventPump {
   ///
   /// Poll it, level-triggered or edge-triggered, and do nothing else with it. It becomes readable with the first
   /// event after a run that left nothing, and stays so until a run leaves nothing. These two make a system call, and
-  /// so does a run that leaves something, or whose limit or deadline has come, for an edge-triggered `epoll`; an event
+  /// so does a run that leaves something, or comes to its limit or deadline, for an edge-triggered `epoll`; an event
   /// makes none. Now and then it is readable without an event, such as for a callback that another thread has removed, or
   /// after a limit or deadline that came with the last event: a run then handles nothing.
   ///

@@ -52,7 +52,7 @@
             for sent in 0..<count {
               Ping().queue(on: central)
               // The write of the event has woken the loop, which runs here before this goes on.
-              while total.handled.load(ordering: .relaxed) <= sent { yieldThread() }
+              _ = waitUntil { total.handled.load(ordering: .relaxed) > sent }
             }
             return
           }
@@ -83,11 +83,11 @@
         // Made here, so that the thread of its scheduler is a normal one.
         let central = EventCentral(core: core)
         Ping().scheduleQueue(after: .zero, on: central)
-        let processor = Self.processor
         onThreads(1) { _ in
-          Self.stay(on: processor)
           guard Self.goFirst() else { return }
-          for _ in 0..<shortened(10) {
+          for round in 0..<shortened(20) {
+            // In some rounds on that of the scheduler's thread, which is on any.
+            Self.stay(on: round % 2)
             let pump = EventPump(on: central)
             var (handle, took) = (EventScheduleHandle?.none, Duration?.none)
             pump.addEventCallback { (_: Ping) in
