@@ -85,7 +85,8 @@
         Ping().scheduleQueue(after: .zero, on: central)
         onThreads(1) { _ in
           guard Self.goFirst() else { return }
-          for round in 0..<shortened(20) {
+          var slow = 0
+          for round in 0..<20 {
             // In some rounds on that of the scheduler's thread, which is on any.
             Self.stay(on: round % 2)
             let pump = EventPump(on: central)
@@ -97,9 +98,11 @@
             }
             handle = Ping().scheduleQueue(every: .milliseconds(1), on: central)
             while took == nil, pump.wait(until: .now + .seconds(60)) { pump.run() }
-            // A loop that only yields goes on until the system takes its processor away, after most of a second.
-            #expect(took.map { $0 < .milliseconds(500) } == true)
+            if took.map({ $0 > .milliseconds(20) }) != false { slow += 1 }
           }
+          // A wait that only yields lasts until the system takes its processor away, 25 ms to a second later: ten rounds
+          // and more of the twenty. What other threads there are may make it long, too, now and then.
+          #expect(slow <= 3)
         }
       }
     }
