@@ -290,7 +290,7 @@ static const char *closing(bool drains, bool has_consumers)
 		uint64_t accepted;
 
 		EXPECT_NONE(begin(&race, setup, 0, -1));
-		EXPECT(suite_await(&race.dispatchers.each[lap % DISPATCHERS_MOST].accepted, lap % 40),
+		EXPECT(suite_await(&race.dispatchers.each[lap % DISPATCHERS_MOST].accepted, lap % 37),
 		       "nobody dispatches");
 		close_mailbox(&race, drains);
 		/* So that late dispatches find them gone. */

@@ -15,18 +15,20 @@
  *                               4 KiB for some 500 events of a queue lane, which only a reclaim frees
  *
  * A plug-in that uses its host's core: the core calls its functions until what has them is freed, a mailbox with each
- * subscription that it ever had, a balancer, a scheduler, and the handlers of nodes; only their `finalize` and
- * `release` say when they are. Before it is unloaded:
+ * subscription that it ever had, a balancer, and the handlers of nodes; only their `finalize` and `release` say when
+ * they are. Before it is unloaded:
  *
- *     1. it ends its threads, schedulers, subscriptions, mailboxes, balancers and nodes, and so does the host with a
- *        mailbox or a scheduler of its own that was given a function of the plug-in's;
+ *     1. it ends its threads, subscriptions, mailboxes, balancers and nodes, and its schedulers by evc_scheduler_close and
+ *        evc_scheduler_join; so does the host with a mailbox of its own that was given a function of the plug-in's; timers
+ *        in a scheduler of the host's have fired for the last time, were dropped, or were cancelled with EVC_OK;
  *     2. each thread that has dispatched to them ends, dispatches the same keys again (not by evc_try_dispatch), or
  *        calls evc_unregister_thread, since a thread keeps the routes of its last dispatches (evc_router_destroy), and
  *        with them their receivers;
- *     3. evc_reclaim, or the thread of evc_reclaimer_start, has called the `finalize` of each mailbox and balancer, a
- *        function of the host's (that evc_reclaim returns EVC_OK does not say so), and the `release` of each handler
- *        of a node, one of the host's too, has returned. Owners of eventcore.hpp set their own functions: a plug-in
- *        with an eventcore::balancer, or with handlers of an eventcore::node, is not unloaded.
+ *     3. evc_reclaim, or the thread of evc_reclaimer_start, has called the `finalize` of each mailbox, of each
+ *        subscription of a shared mailbox and of each balancer, a function of the host's (that evc_reclaim returns
+ *        EVC_OK does not say so), and the `release` of each handler of a node, one of the host's too, has returned.
+ *        Owners of eventcore.hpp set their own functions: a plug-in with an eventcore::balancer, or with handlers of
+ *        an eventcore::node, is not unloaded.
  */
 #ifndef EVENTCORE_RECLAIM_H
 #define EVENTCORE_RECLAIM_H

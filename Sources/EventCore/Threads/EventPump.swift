@@ -59,12 +59,12 @@ public final class EventPump {
   ///   - central: Where its events are dispatched.
   ///   - mailbox: How many events may wait.
   ///   - wakeUp: Called when something waits and no run is due yet: by the first dispatch after a run that left
-  ///     nothing, on the thread that dispatches, and by each run that leaves something, or that comes to its limit or
-  ///     deadline with the last event; with a clock of the central's own or with ``EventCentral/Timers/pumps`` also by one
-  ///     whose deadline has passed. For a loop with a wake-up of its own, such as that of a window system: it neither
-  ///     waits nor runs the pump. A removal by another thread, whose closure is to be released, calls it as well. The end
-  ///     of the pump does not, but another thread's dispatch that is on its way then may. Loops that poll descriptors
-  ///     have ``fileDescriptor``.
+  ///     nothing, on the thread that dispatches, and by each run that does not run dry: that leaves something, or comes to
+  ///     its limit or deadline; but not by one that handles nothing after a run that left nothing, unless the central has
+  ///     a clock of its own or ``EventCentral/Timers/pumps``. For a loop with a wake-up of its own, such as that of a
+  ///     window system: it neither waits nor runs the pump. A removal by another thread, whose closure is to be released,
+  ///     calls it as well. The end of the pump does not, but another thread's dispatch that is on its way then may. Loops
+  ///     that poll descriptors have ``fileDescriptor``.
   ///
   /// **Threads**: any. The pump belongs to the caller.
   public init(
