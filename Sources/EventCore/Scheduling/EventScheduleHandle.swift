@@ -117,22 +117,15 @@ public class EventScheduleHandle: @unchecked Sendable {
         freeEvent()
         return true
       case .dispatching:
+        // Nil inside the dispatch itself, which may free an event whose `deinit` cancels this schedule. Made before the
+        // step, by which `fireInTime` finds it.
+        let cancelled = repetition.flatMap { $0.isDispatchingHere ? nil : $0.cancelled.value { Latch() } }
         guard step(.dispatching, to: .ending) else { continue }
-        waitForDispatch()
+        cancelled?.wait()
         return true
       case .ending, .finishing, .dispatched, .cancelled, .dropped:
         return false
       }
-    }
-  }
-
-  private func waitForDispatch() {
-    // Inside the dispatch itself, which may free an event whose `deinit` cancels this schedule.
-    guard repetition?.isDispatchingHere != true else { return }
-    // Acquiring: pairs with the end of `fire`.
-    var round = 0
-    while phase.load(ordering: .acquiring) == .ending {
-      yieldThread(round: &round)
     }
   }
 
@@ -168,6 +161,7 @@ public class EventScheduleHandle: @unchecked Sendable {
     // Before the event is freed: the thread that cancels goes on from here, and the event's `deinit`, which
     // is user code, may wait for that thread.
     phase.store(.cancelled, ordering: .releasing)
+    repetition.cancelled.value?.open()
     freeEvent()
     return 0
   }

@@ -18,6 +18,8 @@ final class ScheduleRepetition: @unchecked Sendable {
   let skipped = Atomic<Int>(0)
   /// The thread that is dispatching, or 0, so that a cancel on that thread does not wait for itself.
   private let dispatchingThread = Atomic<UInt>(0)
+  /// Opens when the dispatch is over during which the schedule was cancelled; made by whoever waits for that.
+  let cancelled = LazyReference<Latch>()
 
   init(_ plan: SchedulePlan) {
     policy = plan.policy
