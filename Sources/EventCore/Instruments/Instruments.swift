@@ -141,7 +141,7 @@ final class Instruments: Sendable {
     let time = clock?.now ?? (isTimed ? monotonicNanoseconds() : thread.now())
     trace?._withUnsafeGuaranteedRef {
       Signposts.noteDispatch(key)
-      $0.append(.dispatch(of: key, at: time), thread, source)
+      $0.append(.dispatch(of: key, at: time), thread, source())
     }
     return time
   }
@@ -163,7 +163,7 @@ final class Instruments: Sendable {
   ) {
     trace?._withUnsafeGuaranteedRef { trace in
       trace.keep(probe)
-      trace.append(.handling(by: probe, from: begin, waited: waited, handled: handled), thread, source)
+      trace.append(.handling(by: probe, from: begin, waited: waited, handled: handled), thread, source())
     }
   }
 

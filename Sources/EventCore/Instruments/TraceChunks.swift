@@ -171,7 +171,9 @@ final class TraceBuffer: Sendable {
 
   /// Appends to the part of the calling thread; in a deterministic central to that of the receiver whose handler runs.
   @inline(__always)
-  func append(_ record: TraceRecord, _ thread: InstrumentedThread, _ receiver: () -> Unmanaged<ConsumerProbe>?) {
+  func append(
+    _ record: TraceRecord, _ thread: InstrumentedThread, _ receiver: @autoclosure () -> Unmanaged<ConsumerProbe>?
+  ) {
     if seed != nil { return append(record, of: receiver()?.takeUnretainedValue()) }
     let isWritten = thread.chunk(of: number)?._withUnsafeGuaranteedRef { $0.append(record) }
     if isWritten != true { appendToNew(record, thread) }
