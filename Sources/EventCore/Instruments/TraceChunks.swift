@@ -170,6 +170,8 @@ final class TraceBuffer: Sendable {
   }
 
   /// Appends to the part of the calling thread; in a deterministic central to that of the receiver whose handler runs.
+  ///
+  /// `receiver` is an autoclosure, since a method that is passed as a closure would retain its object for each event.
   @inline(__always)
   func append(
     _ record: TraceRecord, _ thread: InstrumentedThread, _ receiver: @autoclosure () -> Unmanaged<ConsumerProbe>?
