@@ -39,12 +39,6 @@ open class Coordinator<Root: UICoordinated>: UICoordinator {
     self.rootViewController = rootViewController
     super.init(rootResponder: rootViewController)
   }
-
-  /// Makes the events of the root screen come to this coordinator again, after the screen was another one's.
-  /// Override this to show the screen, and call super.
-  open func activate() {
-    rootResponder = rootViewController
-  }
 }
 
 extension UICoordinator {

@@ -86,11 +86,14 @@ struct CoordinateModule {
     #expect(app.favorites == [7])
     let other = Coordinator(rootViewController: screen)
     #expect(screen.parentCoordinator === other)
-    tab.activate()
+    let link: Coordinating? = tab
+    link?.activate()
     #expect(screen.parentCoordinator === tab)
     tab.stop(with: { steps.append("stopped") })
     #expect(steps == ["started", "stopped"])
     #expect(app.childCoordinators.isEmpty && screen.parentCoordinator == nil)
+    tab.activate()
+    #expect(screen.parentCoordinator == nil)
     #expect(app.identifier == "AppCoordinator")
   }
 }

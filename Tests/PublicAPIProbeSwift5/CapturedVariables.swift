@@ -4,6 +4,7 @@
 import Dispatch
 import EventDrivenSwift
 import EventCoreTestSupport
+import EventsTree
 import Testing
 
 // In Swift 5 mode alone a closure may change a variable of the function around it without an annotation.
@@ -96,6 +97,33 @@ struct CapturedVariables {
     #expect(calls == 2)
     #expect(elsewhere == 1)
     handedOver.remove()
+  }
+
+  @MainActor
+  final class View {
+    struct Selected: Event { let view: View? }
+
+    let node: EventNode
+    private(set) var isSelected = false
+
+    init(_ parent: EventNode) {
+      node = EventNode(parent: parent)
+      node.addHandler { [weak self] (event: Selected) in
+        guard let self else { return }
+        isSelected = event.view === self
+      }
+    }
+  }
+
+  @Test("a handler changes the class of the MainActor in which it is written")
+  @MainActor
+  func views() {
+    let root = EventNode(parent: nil)
+    let (first, second) = (View(root), View(root))
+    first.node.raise(event: View.Selected(view: first))
+    #expect(first.isSelected && !second.isSelected)
+    second.node.raise(event: View.Selected(view: second))
+    #expect(!first.isSelected && second.isSelected)
   }
 
   // MARK: Coordinators

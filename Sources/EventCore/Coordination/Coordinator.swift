@@ -68,6 +68,12 @@ open class Coordinator: EventCoordinator {
   /// **Ownership**: the parent releases the coordinator.
   open func stop() { end() }
 
+  /// Makes the events of what the coordinator shows come here again, after another coordinator showed it. Override this to
+  /// show it, and call super. After ``stop()`` it does nothing: ``start()`` links it again.
+  open func activate() {
+    if state != .stopped { linkRoot(true) }
+  }
+
   /// Called for each event from below. Override it, and return true to stop the event, or false to pass it
   /// to the parent. ``intercept(_:)`` returns the same as an enum.
   open func interceptEvent(_ event: CoordinateEvents) -> Bool { false }

@@ -43,6 +43,11 @@ open class UICoordinator: EventCoordinator {
   /// Stops the coordinator and those below. As ``Coordinator/stop()``.
   open func stop() { end() }
 
+  /// Makes the events of what it shows come here again. As ``Coordinator/activate()``.
+  open func activate() {
+    if state != .stopped { linkRoot(true) }
+  }
+
   /// Called for each event from below; returns true to stop it. As ``Coordinator/interceptEvent(_:)``.
   open func interceptEvent(_ event: CoordinateEvents) -> Bool { false }
 

@@ -6,7 +6,8 @@ extension EventCentral {
   /// either.
   ///
   /// - Parameter events: How many may be under way at one time, counted once for each receiver; 64 bytes each. What a
-  ///   receiver has handled comes back in groups, so add some 1,000 for each receiver.
+  ///   receiver has handled comes back in groups, so add some 1,000 for each receiver. The memory is written before this returns: ask for no more than
+  ///   the machine has.
   ///
   /// It lasts as long as the thread. An event of more than 32 bytes lies in a box, which the thread allocates at first.
   /// On the locking core it does nothing: there events lie in the receiver's lanes, which grow with the first backlog.

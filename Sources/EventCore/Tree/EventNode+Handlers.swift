@@ -25,9 +25,29 @@ extension EventNode {
   /// **Complexity**: O(1), and a step for each level above that has no handler of the type below it yet.
   @inlinable
   @discardableResult
+  @available(swift, introduced: 6)
   public final func addHandler<E: Eventable>(
     _ mode: CaptureMode = .onPropagate, for type: E.Type = E.self,
     _ handler: @escaping @Sendable (_ event: E) -> Void
+  ) -> EventNodeHandle {
+    addPlain(mode, handler)
+  }
+
+  /// The same in Swift 5 mode, where a closure may capture anything, and one that is written in a class of the MainActor
+  /// may use its properties. Nothing traps then: it runs on the thread that raises, whichever that is.
+  @inlinable
+  @discardableResult
+  @available(swift, obsoleted: 6)
+  public final func addHandler<E: Eventable>(
+    _ mode: CaptureMode = .onPropagate, for type: E.Type = E.self,
+    _ handler: @escaping (_ event: E) -> Void
+  ) -> EventNodeHandle {
+    addPlain(mode, handler)
+  }
+
+  @inlinable
+  final func addPlain<E: Eventable>(
+    _ mode: CaptureMode, _ handler: @escaping (_ event: E) -> Void
   ) -> EventNodeHandle {
     add(
       PlainTreeHandler<E>(mode.contains(.consumeEvent) ? .consume : .continue, handler), mode,
