@@ -139,20 +139,20 @@ static void *trim(void *unused)
 }
 
 /* A trim that held the segments of the thread would leave it none for that time. */
-static const char *beside_trims_alone(void)
+static const char *beside_trims_from(uint32_t reserve, unsigned burst)
 {
 	const unsigned most = 64;
 	const char *message = NULL;
-	struct evc_thread_record *record = evc_thread_record();
 	struct world world;
 	pthread_t thread;
 
-	EXPECT(record != NULL, "no record");
-	/* That of a thread before, whose events wait elsewhere: a trim may look through it. The next thread gets another. */
-	if (atomic_load_explicit(&record->pools[0].bytes, memory_order_relaxed) > EVC_POOL_FLOOR_BYTES / 2)
-		return suite_alone(beside_trims_alone);
 	EXPECT_NONE(open_world(&world));
-	EXPECT_OK(evc_reserve(most + CACHED));
+	EXPECT_OK(evc_reserve(reserve));
+	for (unsigned i = 0; i < burst; i++)
+		EXPECT_OK(evc_dispatch_bytes(world.router, KEY, EVC_LANE_QUEUE_NORMAL, &(uint64_t){ i }, 8, 8, NULL));
+	EXPECT_STATUS(evc_mailbox_pump(world.mailboxes[0], UINT64_MAX), EVC_EMPTY);
+	for (unsigned i = 0; i < 3; i++)
+		evc_pool_trim();
 	atomic_store(&trims_end, false);
 	EXPECT(pthread_create(&thread, NULL, trim, NULL) == 0, "no thread");
 	for (unsigned i = 0; i < 500000 && message == NULL; i++) {
@@ -167,10 +167,44 @@ static const char *beside_trims_alone(void)
 	return close_world(&world);
 }
 
+static const char *beside_trims_alone(void)
+{
+	struct evc_thread_record *record = evc_thread_record();
+
+	EXPECT(record != NULL, "no record");
+	/* That of a thread before, whose events wait elsewhere: a trim may look through it. The next thread gets another. */
+	if (atomic_load_explicit(&record->pools[0].bytes, memory_order_relaxed) > EVC_POOL_FLOOR_BYTES / 2)
+		return suite_alone(beside_trims_alone);
+	return beside_trims_from(64 + CACHED, 0);
+}
+
 static const char *beside_trims(void)
 {
 	return suite_alone(beside_trims_alone);
 }
+
+#ifndef EVC_ADDRESS_SANITIZER
+/* What it has after them is what a trim leaves: the headers of slabs, and the segments that it takes from, are no surplus. */
+static const char *beside_trims_after_a_burst_alone(void)
+{
+	return beside_trims_from(64 + CACHED, 25 * SLOTS_OF_A_SLAB);
+}
+
+static const char *beside_trims_after_a_burst(void)
+{
+	return suite_alone(beside_trims_after_a_burst_alone);
+}
+
+static const char *beside_trims_with_much_alone(void)
+{
+	return beside_trims_from(100 * SLOTS_OF_A_SLAB, 100 * SLOTS_OF_A_SLAB);
+}
+
+static const char *beside_trims_with_much(void)
+{
+	return suite_alone(beside_trims_with_much_alone);
+}
+#endif
 
 #ifndef EVC_ADDRESS_SANITIZER
 /* A library in the program that reserves for itself takes nothing of what the program has reserved. */
@@ -258,6 +292,10 @@ static const struct evc_suite_test tests[] = {
 	{ "D5 a post that must not wait has no page fault, also after another thread that has ended", untouched },
 #endif
 	{ "D5 a trim takes nothing of a reserve, not even for a moment", beside_trims },
+#ifndef EVC_ADDRESS_SANITIZER
+	{ "D5 nor after a burst that trims have given back", beside_trims_after_a_burst },
+	{ "D5 nor of a reserve of many slabs", beside_trims_with_much },
+#endif
 };
 SUITE_GROUP(suite_realtime_trim, tests);
 #endif

@@ -69,7 +69,7 @@ static struct evc_segment *take_fresh(struct evc_pool *pool)
 				(struct evc_segment){ .free = evc_pool_all_free(pool), .is_released = true };
 		pool->fresh = slab;
 		pool->fresh_used = 0;
-		evc_pool_grow(pool, EVC_SLAB_HEADER);
+		evc_pool_grow(pool, 1, 0);
 	}
 	/* From here on the trim may unmap the slab: it is as if all of its segments were in use. */
 	if (++pool->fresh_used == evc_slab_capacity(slab))
@@ -166,6 +166,8 @@ static struct evc_segment *take(struct evc_segment_list *list)
 /* G3: the cursor goes on with the free slots of a segment whose listing is the caller's. */
 static void move_to(struct evc_pool *pool, struct evc_cursor *cursor, struct evc_segment *segment)
 {
+	if (cursor->memory == NULL)
+		atomic_fetch_add_explicit(&pool->cursors, 1, memory_order_relaxed);
 	/* Release, for the next holder of the listing: `next` and `is_released`. */
 	cursor->free = atomic_exchange_explicit(&segment->free, 0, memory_order_acq_rel);
 	cursor->memory = evc_segment_memory(segment);
@@ -194,7 +196,7 @@ void *evc_pool_refill(struct evc_pool *pool, struct evc_cursor *cursor)
 		if (segment == NULL)
 			return NULL;
 		segment->is_released = false;
-		evc_pool_grow(pool, (size_t)1 << pool->segment_shift);
+		evc_pool_grow(pool, 0, (size_t)1 << pool->segment_shift);
 	}
 	move_to(pool, cursor, segment);
 	return evc_pool_take(pool, cursor);
@@ -239,11 +241,12 @@ void evc_cursor_end(struct evc_cursor *cursor)
 {
 	if (cursor->free != 0)
 		evc_segment_give(segment_of(cursor->memory), cursor->free);
-	cursor->free = 0;
+	*cursor = (struct evc_cursor){ NULL, 0 };
 }
 
 void evc_pool_end(struct evc_pool *pool)
 {
+	atomic_store_explicit(&pool->cursors, 0, memory_order_relaxed);
 	/* No page of those that were never used is there yet. */
 	while (pool->fresh != NULL) {
 		struct evc_segment *segment = take_fresh(pool);

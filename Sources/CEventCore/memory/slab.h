@@ -106,12 +106,14 @@ struct evc_pool {
 	uint8_t segment_shift;
 	/* Segments taken since the last trim; 0: at rest. Owner and trim; relaxed, a statistic. */
 	_Atomic uint32_t taken;
+	/* How many cursors have taken a segment, and so hold one at most times. The owner; the trim reads it, relaxed. */
+	_Atomic uint32_t cursors;
 	/*
-	 * Bytes of headers, and of segments that are in use, or free and not released. Owner and trim. Acquire as it
-	 * grows, pairs with the release of the trim that leaves the slab pool alone for it (evc_pool_let_go). Otherwise
-	 * relaxed, since it must be exact only after the owner has ended.
+	 * The slabs, and the bytes of their segments that are in use, or free and not released. Owner and trim. Acquire as
+	 * `bytes` grows, pairs with the release of the trim that leaves the slab pool alone for it (evc_pool_let_go).
+	 * Otherwise relaxed, since they must be exact only after the owner has ended.
 	 */
-	_Atomic size_t bytes;
+	_Atomic size_t slabs, bytes;
 
 	/* On a line of its own: other threads write here while the owner works above. */
 	_Alignas(EVC_CACHE_LINE) struct evc_segment_list warm;
@@ -149,7 +151,7 @@ static inline bool evc_pool_has_segments(const struct evc_pool *pool)
 	return pool->fresh != NULL || evc_segment_list_has(&pool->warm) || evc_segment_list_has(&pool->cold);
 }
 
-/* Gives back everything that an ending owner holds. */
+/* Gives back everything that an ending owner holds: the cursors first. */
 void evc_cursor_end(struct evc_cursor *cursor);
 void evc_pool_end(struct evc_pool *pool);
 
@@ -162,8 +164,13 @@ void evc_pool_give(void *slot);
 /* G2, for several linked segments. */
 void evc_segment_list_add(struct evc_segment_list *list, struct evc_segment *first, struct evc_segment *last);
 
-/* slab_trim.c: the slab pool uses `bytes` more. The owner. */
-void evc_pool_grow(struct evc_pool *pool, size_t bytes);
+/* slab_trim.c: the slab pool has so many slabs more, and uses so many bytes more of their segments. The owner. */
+void evc_pool_grow(struct evc_pool *pool, size_t slabs, size_t bytes);
+/*
+ * slab_trim.c: it has more than `floor` and what its cursors hold, or more slabs than that has segments. A slab's header
+ * does not count: without it there is no segment.
+ */
+bool evc_pool_exceeds(const struct evc_pool *pool, size_t floor);
 /* slab_trim.c: gives free memory beyond `floor` back. True: it is more than that, but busy, and was left alone. */
 bool evc_pool_let_go(struct evc_pool *pool, size_t floor);
 /* slab_trim.c: a segment was returned; arms the trim if there may be something for the system. Lock-free. */

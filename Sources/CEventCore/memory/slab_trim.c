@@ -65,12 +65,14 @@ void evc_pool_note_return(void)
 		arm();
 }
 
-void evc_pool_grow(struct evc_pool *pool, size_t change)
+void evc_pool_grow(struct evc_pool *pool, size_t slabs, size_t segment_bytes)
 {
+	const size_t change = slabs * EVC_SLAB_HEADER + segment_bytes;
 	size_t now, peak;
 
+	atomic_fetch_add_explicit(&pool->slabs, slabs, memory_order_relaxed);
 	/* Acquire, pairs with evc_pool_let_go, for `arm`. */
-	atomic_fetch_add_explicit(&pool->bytes, change, memory_order_acquire);
+	atomic_fetch_add_explicit(&pool->bytes, segment_bytes, memory_order_acquire);
 	now = atomic_fetch_add_explicit(&bytes, change, memory_order_relaxed) + change;
 	peak = atomic_load_explicit(&bytes_peak, memory_order_relaxed);
 	while (peak < now && !atomic_compare_exchange_weak_explicit(&bytes_peak, &peak, now,
@@ -122,10 +124,11 @@ static bool is_free(const struct evc_pool *pool, struct evc_segment *segment)
 	return atomic_fetch_or_explicit(&segment->free, 0, memory_order_acq_rel) == evc_pool_all_free(pool);
 }
 
-static void shrink(struct evc_pool *pool, size_t change)
+static void shrink(struct evc_pool *pool, size_t slabs, size_t segment_bytes)
 {
-	atomic_fetch_sub_explicit(&pool->bytes, change, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&bytes, change, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&pool->slabs, slabs, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&pool->bytes, segment_bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&bytes, slabs * EVC_SLAB_HEADER + segment_bytes, memory_order_relaxed);
 }
 
 static size_t segment_size(const struct evc_pool *pool)
@@ -133,25 +136,27 @@ static size_t segment_size(const struct evc_pool *pool)
 	return (size_t)1 << pool->segment_shift;
 }
 
-/* The segments that the trim holds, their bytes that are free and not released, and what stays. */
+/* The segments that the trim holds, and how many of their bytes go: what is free and not released, beyond the floor. */
 struct holding {
 	struct evc_pool *pool;
 	struct evc_segment *first;
-	size_t free_bytes;
-	size_t floor;
+	size_t surplus;
 };
 
-static void count(struct holding *holding)
+static void count(struct holding *holding, size_t floor)
 {
+	size_t free_bytes = 0;
+
 	for (struct evc_segment *segment = holding->first; segment != NULL; segment = segment->next) {
 		if (!is_free(holding->pool, segment))
 			continue;
 		evc_slab_of(segment)->held++;
 		if (!segment->is_released) {
-			holding->free_bytes += segment_size(holding->pool);
+			free_bytes += segment_size(holding->pool);
 			evc_slab_of(segment)->held_bytes += segment_size(holding->pool);
 		}
 	}
+	holding->surplus = free_bytes > floor ? free_bytes - floor : 0;
 }
 
 /* True if the whole slab is freed: all of its segments were free when they were counted. */
@@ -159,10 +164,9 @@ static bool is_doomed(struct holding *holding, struct evc_slab *slab)
 {
 	size_t size = slab->held_bytes;
 
-	if (!slab->is_doomed && slab->held == evc_slab_capacity(slab) &&
-	    holding->free_bytes >= holding->floor + size) {
+	if (!slab->is_doomed && slab->held == evc_slab_capacity(slab) && holding->surplus >= size) {
 		slab->is_doomed = true;
-		holding->free_bytes -= size;
+		holding->surplus -= size;
 	}
 	return slab->is_doomed;
 }
@@ -172,10 +176,10 @@ static void let_go_of_slab_segment(struct evc_pool *pool, struct evc_segment *se
 	struct evc_slab *slab = evc_slab_of(segment);
 
 	if (!segment->is_released)
-		shrink(pool, segment_size(pool));
+		shrink(pool, 0, segment_size(pool));
 	if (--slab->held > 0)
 		return;
-	shrink(pool, EVC_SLAB_HEADER);
+	shrink(pool, 1, 0);
 	evc_domain_retire(&slab->retired, EVC_SLAB_SIZE, destroy);
 }
 
@@ -218,11 +222,11 @@ static void let_go(struct holding *holding)
 				let_go_of_slab_segment(holding->pool, segment);
 				continue;
 			}
-			if (holding->free_bytes >= holding->floor + size && !segment->is_released &&
+			if (holding->surplus >= size && !segment->is_released &&
 			    evc_release_pages(evc_segment_memory(segment), size)) {
 				segment->is_released = true;
-				shrink(holding->pool, size);
-				holding->free_bytes -= size;
+				shrink(holding->pool, 0, size);
+				holding->surplus -= size;
 			}
 		}
 		append(segment->is_released ? &cold : &warm, segment);
@@ -231,9 +235,18 @@ static void let_go(struct holding *holding)
 	list_again(&holding->pool->cold, &cold);
 }
 
+bool evc_pool_exceeds(const struct evc_pool *pool, size_t floor)
+{
+	const size_t size = segment_size(pool);
+	const size_t kept = floor + atomic_load_explicit(&pool->cursors, memory_order_relaxed) * size;
+
+	return atomic_load_explicit(&pool->bytes, memory_order_relaxed) > kept ||
+	       atomic_load_explicit(&pool->slabs, memory_order_relaxed) * size > kept;
+}
+
 bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
 {
-	struct holding holding = { .pool = pool, .floor = floor };
+	struct holding holding = { .pool = pool };
 	bool is_busy;
 
 	/*
@@ -241,13 +254,14 @@ bool evc_pool_let_go(struct evc_pool *pool, size_t floor)
 	 * read-modify-write with release, pairs with evc_pool_grow: growth that it does not see comes after it, and
 	 * finds that this trim is not scheduled any more.
 	 */
-	if (atomic_fetch_or_explicit(&pool->bytes, 0, memory_order_release) <= floor)
+	atomic_fetch_or_explicit(&pool->bytes, 0, memory_order_release);
+	if (!evc_pool_exceeds(pool, floor))
 		return false;
 	is_busy = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed) != 0;
 	/* A busy slab pool would map new slabs while the trim holds its lists. */
 	if (!is_busy) {
 		holding.first = join(take_list(&pool->warm), take_list(&pool->cold));
-		count(&holding);
+		count(&holding, floor);
 		let_go(&holding);
 	}
 	return is_busy;

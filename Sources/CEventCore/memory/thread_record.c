@@ -124,16 +124,14 @@ static bool trim_record(struct evc_thread_record *record, struct evc_trim *trim)
 	for (unsigned i = 0; i < EVC_CLASS_COUNT; i++) {
 		size_t floor = i == 0 ? EVC_POOL_FLOOR_BYTES : EVC_POOL_FLOOR_BYTES / 4;
 		struct evc_pool *pool = &record->pools[i];
-		size_t bytes;
 
 		if (i == 0)
 			floor += atomic_load_explicit(&record->reserve_bytes, memory_order_relaxed);
 		if (record->is_claimed)
 			floor = 0;
 		trim->is_busy |= evc_pool_let_go(pool, floor);
-		bytes = atomic_load_explicit(&pool->bytes, memory_order_relaxed);
-		trim->has_surplus |= bytes > floor;
-		has_slabs |= bytes > 0;
+		trim->has_surplus |= evc_pool_exceeds(pool, floor);
+		has_slabs |= atomic_load_explicit(&pool->slabs, memory_order_relaxed) > 0;
 	}
 	return has_slabs;
 }
