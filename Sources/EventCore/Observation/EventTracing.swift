@@ -105,8 +105,9 @@ extension EventCentral {
   ///     look on: beside an observation that times more (``observe(times:)``, also that of EventCoreMetrics), the trace
   ///     has the slices of those events as well, and reaches its limit sooner.
   ///   - limit: How many slices are kept at most; a dispatch takes 8 bytes, or 16 if the thread's last one was of another
-  ///     type, and a handling 8 bytes more. Later ones are lost, and counted. A thread takes room in parts: for 16 slices, then for twice as many each time, up to an eighth of
-  ///     what is left, or 1,024. What it leaves of its last part is lost for others.
+  ///     type, and a handling 8 bytes more. Later ones are lost, and counted. A thread takes room in parts: for 16 slices,
+  ///     then for twice as many each time, up to an eighth of what is left, or 1,024. What it leaves of its last part is
+  ///     lost for others.
   /// - Returns: The trace, of which a central has one at a time; a second one traps.
   ///
   /// **Threads**: any, also inside a handler.
