@@ -14,7 +14,7 @@ CDPATH='' cd "$(dirname "$0")/../.."
 Tests/Explorer/build.sh
 explorer=.build/explorer/explorer
 seed=${EXPLORE_SEED:-1}
-if [ -n "${EXPLORE_SHORT:-}" ]; then litmus=0.3 scenario=1; else litmus=1 scenario=5; fi
+if [ -n "${EXPLORE_SHORT:-}" ]; then litmus=0.3 scenario=1; else litmus=1 scenario=4; fi
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 # The scenarios first: they take longer.
