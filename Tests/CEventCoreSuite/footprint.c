@@ -117,6 +117,50 @@ static const char *few_wait(void)
 	return few_wait_of(20000, 50, 4000, 64 + 4096);
 }
 
+/* One event in `APART` is for a receiver that is slow; the others lie beside it. It keeps a segment, and no more. */
+#define APART 390u
+
+static struct suite_receiver fast, slow;
+
+static void *post_to_both(void *events)
+{
+	for (unsigned i = 0; i < *(unsigned *)events; i++)
+		if (suite_post(i % APART == 0 ? &slow : &fast, EVC_LANE_QUEUE_NORMAL, i) != EVC_OK)
+			return events;
+	return NULL;
+}
+
+static const char *slow_receiver(void)
+{
+	unsigned events = 400000, left = (events + APART - 1) / APART, lane;
+	pthread_t thread;
+	void *failure;
+	size_t before, limit;
+	uint64_t value;
+
+	(void)trim_down_to(EVC_POOL_FLOOR_BYTES);
+	before = slab_bytes();
+	EXPECT_NONE(suite_receiver_open(&fast, NULL));
+	EXPECT_NONE(suite_receiver_open(&slow, NULL));
+	pthread_create(&thread, NULL, post_to_both, &events);
+	pthread_join(thread, &failure);
+	EXPECT(failure == NULL, "a post failed");
+	for (unsigned i = 0; i < events - left; i++)
+		EXPECT_OK(suite_take(&fast, &lane, &value));
+	evc_return_cache_flush(fast.mailbox->by_hand);
+	limit = before + (left << EVC_SEGMENT_SHIFT) + ((size_t)1 << 20);
+	EXPECT(trim_down_to(limit), "%u events wait, and %zu bytes stay", left, slab_bytes() - before);
+	for (unsigned i = 0; i < left; i++) {
+		EXPECT_OK(suite_take(&slow, &lane, &value));
+		EXPECT_EQUAL(value, i * APART, "an event that waited");
+	}
+	evc_return_cache_flush(slow.mailbox->by_hand);
+	EXPECT(trim_down_to(before), "%zu bytes stay for nothing", slab_bytes() - before);
+	evc_mailbox_release(fast.mailbox);
+	evc_mailbox_release(slow.mailbox);
+	return NULL;
+}
+
 /*
  * A thread that has used its slabs up to the last slot, and whose slabs were given back, goes on, and ends.
  */
@@ -369,7 +413,8 @@ static const char *one_post(void)
 
 static const struct evc_suite_test tests[] = {
 #ifndef SUITE_ADDRESS_SANITIZER
-	{ "a few events that wait keep no memory of the many that were handled", few_wait },
+	{ "a few events that wait keep no memory of the many in other lanes that were handled", few_wait },
+	{ "an event for a slow receiver keeps a segment, and no more", slow_receiver },
 	{ "threads that come and go leave no memory behind", threads_come_and_go },
 	{ "a thread whose slabs are used up to the last slot and go back goes on", used_up },
 	{ "what one event kept goes when it has gone", kept_by_one },

@@ -78,6 +78,26 @@ import Testing
       }
     }
 
+    @Test("D5: what a thread has reserved is there before its first events, and as much more is not")
+    func reserve() async {
+      await #expect(processExitsWith: .success) {
+        // On the locking core a reserve does nothing, as it says.
+        for core in cores where core != .locking {
+          let central = EventCentral(core: core)
+          let pump = EventPump(on: central)
+          pump.addEventCallback { (ping: Ping) in }
+          Ping().queue(on: central)
+          central.reserve(20_000)
+          for events in [0, 1 << 20] {
+            let before = Footprint.resident()
+            for number in 0..<20_000 { Ping(number: number).queue(on: central) }
+            let more = Footprint.resident() - before
+            precondition(isSanitized || more >= events && more < events + 1 << 19, "\(more) bytes for 20,000 events")
+          }
+        }
+      }
+    }
+
     @Test("D5: 10,000 short-lived producers and receivers take less than a minute", arguments: cores)
     func shortLived(core: EventCentral.Core) {
       let central = EventCentral(core: core)

@@ -145,7 +145,10 @@ struct evc_mailbox_statistics {
 	uint64_t accepted;
 	/** Events that wait: how far the consumer lags behind. */
 	uint64_t waiting;
-	/** Of a bounded mailbox: events that were refused because it was full. */
+	/**
+	 * Of a bounded mailbox: events that were refused because it was full. What finds no memory counts nowhere here: its
+	 * dispatch returns EVC_OUT_OF_MEMORY, or counts it as refused in a `struct evc_dispatch_outcome`.
+	 */
 	uint64_t refused;
 	/** Of a bounded mailbox: accepted events that its overflow policy dropped. */
 	uint64_t overflowed;

@@ -34,7 +34,10 @@ EVC_BEGIN_DECLS
 
 /** A reading of all slab pools. */
 struct evc_pool_statistics {
-	/** Bytes of all slabs, whether in use or free, without the pages that went back to the system. */
+	/**
+	 * Bytes of all slabs, whether in use or free, without the pages that went back to the system, and without slabs that
+	 * a trim gives back, although these stay mapped until they are reclaimed (reclaim.h).
+	 */
 	size_t slab_bytes;
 	/** The largest value that `slab_bytes` has had. */
 	size_t slab_bytes_peak;

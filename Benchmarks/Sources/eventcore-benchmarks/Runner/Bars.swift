@@ -78,6 +78,7 @@ struct Bar: Sendable {
     .atMost(1, .sixteenGap, .mutexSwap),
     .atMost(1.3, .endedThreads, .quiet),
     .atMost(0.5, .eightHandlers, .mutexSwap),
+    .atMost(0.6, .eightMailboxes, .mutexSwap),
     .atMost(1.8, .randomLane, .plain),
     .atMost(1.15, .idleWake, .futex),
     .atMost(2.5, .spinOneWay, .cacheLine),
@@ -123,6 +124,7 @@ struct Bar: Sendable {
       $0.median(.timersLate99, .locking)
     },
     .none("allocations: lockFree, 24 bytes", .allocations, .lockFree),
+    Bar(text: "allocations: locking, 24 bytes", limit: 0.001) { $0.median(.allocations, .locking) },
     .none("allocations: lockFree, String", .allocations, .lockFree, MemoryLayout<StringEvent>.size),
     .none("allocations: batches made on the way, 24 bytes", .allocations, .lazyBatches),
     .atMost(nanoseconds: 8, .treeBinary),
