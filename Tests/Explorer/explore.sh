@@ -5,7 +5,7 @@
 # Explores all scenarios, as many at a time as there are processors; prints a line for each, and the schedule of what
 # fails. Each has so much processor time: what is found does not depend on what else the machine does.
 #
-#   Tests/Explorer/explore.sh            about eleven minutes on two processors that do nothing else
+#   Tests/Explorer/explore.sh            about nine minutes on two processors that do nothing else
 #   EXPLORE_SHORT=1 ...                  about two
 #   EXPLORE_SEED=N ...                   other schedules; 1 by default
 set -euo pipefail

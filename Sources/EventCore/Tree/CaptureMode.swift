@@ -11,13 +11,17 @@
 /// A mode names at least one phase: ``onCapture``, ``onRaise`` or ``onPropagate``.
 public struct CaptureMode: OptionSet, Hashable, Sendable {
   /// The phases and choices as bits, for `OptionSet`.
-  public let rawValue: UInt8
+  public let rawValue: Int
 
   /// Makes a mode from its bits; bits without a meaning are ignored.
   @inlinable
-  public init(rawValue: UInt8) {
+  public init(rawValue: Int) {
     self.rawValue = rawValue & 15
   }
+
+  /// The same bits, as the cores know them.
+  @usableFromInline
+  var bits: UInt8 { UInt8(truncatingIfNeeded: rawValue) }
 
   /// While the event climbs to the root, beginning with the node that raised it.
   public static let onRaise = CaptureMode(rawValue: 1)

@@ -205,7 +205,7 @@ extension EventNode {
   public final func removeHandlers<E: Eventable>(for type: E.Type, with mode: CaptureMode) -> Int {
     mode.requirePhase()
     return core.removeAll(
-      node, key: eventKey(type), phases: mode.intersection(.phases).rawValue)
+      node, key: eventKey(type), phases: mode.intersection(.phases).bits)
   }
 
   /// Removes all handlers of this node for a type, and returns how many. **Threads**: any, as for the form
@@ -235,7 +235,7 @@ extension EventNode {
     _ handler: TreeHandler, _ mode: CaptureMode, key: UInt, _ handle: EventNodeHandle
   ) -> EventNodeHandle {
     let registration = core.add(
-      node, key: key, modes: mode.rawValue | (handler.isChoosing ? TreeModes.choice : 0),
+      node, key: key, modes: mode.bits | (handler.isChoosing ? TreeModes.choice : 0),
       object: Unmanaged.passRetained(handler).toOpaque())
     handle.register(registration)
     return handle

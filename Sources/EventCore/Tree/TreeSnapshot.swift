@@ -91,7 +91,7 @@ struct TreeSnapshot {
         handlers.append(
           Handler(
             type: handler.eventType,
-            mode: CaptureMode(rawValue: treeModes(of: registration) & ~TreeModes.choice),
+            mode: CaptureMode(rawValue: Int(treeModes(of: registration) & ~TreeModes.choice)),
             place: handler.delivery?.place))
       }
       next = trees.nextRegistration(after: registration)

@@ -104,7 +104,7 @@ struct TreeMutationPlaceTests {
     {
       for phase in EventPhase.allCases {
         let call = "\(node.name!) \(phase)"
-        handles[call] = node.addHandler(CaptureMode(rawValue: phase.rawValue)) { [log] (_: Note) in
+        handles[call] = node.addHandler(CaptureMode(rawValue: Int(phase.rawValue))) { [log] (_: Note) in
           log.append(call)
           body(call)
         }

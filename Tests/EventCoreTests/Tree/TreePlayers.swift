@@ -83,7 +83,7 @@ final class ModelPlayer: TreePlayer, @unchecked Sendable {
     guard let node = nodes[index] else { return }
     // A raise holds the node at which it is called.
     let outcome = withExtendedLifetime(node) {
-      node.raise(scope, below: below) { called($0.id, $0.mode, in: $0.phase.rawValue) }
+      node.raise(scope, below: below) { called($0.id, $0.mode, in: UInt8($0.phase.rawValue)) }
     }
     record(.outcome(count: outcome.count, consumer: outcome.consumer))
   }
