@@ -117,10 +117,13 @@ static inline void evc_shared_queue_put(struct evc_shared_queue *queue, struct e
 		for (; cell < EVC_QUEUE_CELLS; cell++) {
 			uintptr_t expected = 0;
 
-			/* Q3. */
+			/*
+			 * Q3. Where it fails acquire, as Q2: the hint, which covers that cell then, releases what was
+			 * taken before it was filled (tail_position).
+			 */
 			if (evc_likely(atomic_compare_exchange_strong_explicit(
 				    &segment->cells[cell], &expected, value, memory_order_seq_cst,
-				    memory_order_relaxed))) {
+				    memory_order_acquire))) {
 				/* Release: pairs with Q2. */
 				atomic_store_explicit(&segment->tail, cell + 1, memory_order_release);
 				return;

@@ -77,6 +77,44 @@ SCENARIO(bound_depth_of_one)
 	tear_down();
 }
 
+/* Who gets a place knows that the event which had it before has left: it never counts more than the capacity. */
+static void *post_and_read(void *number)
+{
+	(void)post(router, *(uint32_t *)number, EVC_LANE_QUEUE_NORMAL);
+	return read_most(NULL);
+}
+
+static void depth_of_capacity(enum evc_overflow policy)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 2, .overflow = policy };
+	static uint32_t numbers[2] = { 2, 3 };
+	pthread_t threads[2];
+
+	set_up(&options);
+	most = 2;
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK(post(router, i, EVC_LANE_QUEUE_NORMAL) == 1);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = explorer_start(post_and_read, &numbers[i]);
+	for (unsigned i = 0; i < 2; i++)
+		(void)take_one(mailbox);
+	for (unsigned i = 0; i < 2; i++)
+		explorer_join(threads[i]);
+	while (take_one(mailbox) >= 0)
+		continue;
+	tear_down();
+}
+
+SCENARIO(bound_depth_of_capacity)
+{
+	depth_of_capacity(EVC_OVERFLOW_REFUSE);
+}
+
+SCENARIO(bound_depth_of_capacity_displacing)
+{
+	depth_of_capacity(EVC_OVERFLOW_DROP_OLDEST);
+}
+
 SCENARIO(mailbox_depth_of_many)
 {
 	pthread_t thread;
