@@ -242,15 +242,11 @@ enum evc_status evc_balancer_accept(struct evc_sink *sink, const struct evc_chai
 		if (evc_unlikely(needs != 0))
 			evc_spares_unreserve(record, needs, reserved);
 		/*
-		 * These receivers may all have closed while others were added; a receiver is removed first.
-		 * The fence acquires the current ones: from the promise that failed (load.h), or from CLOSED.
+		 * These receivers may all have closed while others were added; a receiver is removed first. Relaxed: what
+		 * failed has acquired the current ones, a promise (load.h) or a post (A2 in `post`).
 		 */
-		changed = false;
-		if (evc_unlikely(rest.count > 0)) {
-			atomic_thread_fence(memory_order_acquire);
-			changed = atomic_load_explicit(&balancer->current, memory_order_relaxed) !=
-				  receivers;
-		}
+		changed = evc_unlikely(rest.count > 0) &&
+			  atomic_load_explicit(&balancer->current, memory_order_relaxed) != receivers;
 		evc_snapshot_release(receivers);
 		if (evc_likely(rest.count == 0))
 			return EVC_OK;
