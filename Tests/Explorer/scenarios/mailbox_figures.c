@@ -115,6 +115,27 @@ SCENARIO(bound_depth_of_capacity_displacing)
 	depth_of_capacity(EVC_OVERFLOW_DROP_OLDEST);
 }
 
+/* The same for one who is admitted by the limit that another producer has raised. */
+SCENARIO(bound_depth_by_limit)
+{
+	struct evc_mailbox_options options = { .size = sizeof(options), .capacity = 2, .overflow = EVC_OVERFLOW_REFUSE };
+	static uint32_t number = 3;
+	pthread_t thread;
+
+	set_up(&options);
+	most = 2;
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK(post(router, i, EVC_LANE_QUEUE_NORMAL) == 1);
+	thread = explorer_start(post_and_read, &number);
+	for (unsigned i = 0; i < 2; i++)
+		(void)take_one(mailbox);
+	(void)post(router, 2, EVC_LANE_QUEUE_NORMAL);
+	explorer_join(thread);
+	while (take_one(mailbox) >= 0)
+		continue;
+	tear_down();
+}
+
 SCENARIO(mailbox_depth_of_many)
 {
 	pthread_t thread;
