@@ -179,13 +179,16 @@ SCENARIO(memory_segment_that_comes_back_goes)
 /* What a running thread has beyond its floor is released when it is returned, however late. */
 static struct evc_return_cache cache;
 
-static void use_beyond_floor(struct evc_thread_record *record)
+static void use_beyond_floor(struct evc_thread_record *record, bool rests)
 {
 	struct evc_pool_statistics statistics;
 	char *slots[20];
 
 	for (unsigned i = 0; i < 20; i++)
 		slots[i] = evc_pool_take(&record->pools[LARGE_CLASS], &record->boxes[0][LARGE_CLASS]);
+	/* Until no trim is scheduled any more, though nothing could go. */
+	if (rests)
+		explorer_settle();
 	for (unsigned i = 0; i < 20; i++)
 		evc_return_cache_give_any(&cache, slots[i]);
 	explorer_settle();
@@ -196,7 +199,12 @@ static void use_beyond_floor(struct evc_thread_record *record)
 
 SCENARIO(memory_beyond_floor_goes)
 {
-	use_beyond_floor(evc_thread_record());
+	use_beyond_floor(evc_thread_record(), false);
+}
+
+SCENARIO(memory_beyond_floor_goes_later)
+{
+	use_beyond_floor(evc_thread_record(), true);
 }
 
 /* What it uses then is no more than that, and asks for no trim. */
@@ -205,7 +213,7 @@ SCENARIO(memory_within_floor_stays)
 	struct evc_thread_record *record = evc_thread_record();
 	struct evc_pool_statistics before, after;
 
-	use_beyond_floor(record);
+	use_beyond_floor(record, false);
 	/* The last trim, or this thread, may have an old value of what has grown: after these two nobody has. */
 	evc_pool_trim();
 	evc_pool_trim();
