@@ -19,7 +19,8 @@
  *   Q4 CAS next: NULL → segment  seq_cst        T7 CAS lane tail, then lane head: old → next   release
  *      whose first cell is filled
  *   Q5 CAS lane tail: old → next release
- * Q3, Q4 pair with T3, T6: the envelopes before they are seen. Q5, T7 pair with Q1, T1. T2, T4 and T5 only
+ * Q3, Q4 pair with T3, T6: the envelopes before they are seen. A Q3 that fails acquires the cell that it passes, which
+ * the hint covers then. Q5, T7 pair with Q1, T1. T2, T4 and T5 only
  * distinguish takers from each other: the content of a chain was written before its Q3, which T3 acquires,
  * also by way of the T5 of others (read-modify-writes, which continue what Q3 has released). Q3 and Q4 are
  * sequentially consistent only for the mailbox's "publish, then look" (shared_mailbox_private.h).
