@@ -13,8 +13,8 @@ import Dispatch
 /// | an ``EventPool`` | what is dispatched on its central, or to the pool alone | a separate thread |
 /// | an ``EventListener`` | what is dispatched on its central, or to the listener alone | its own thread |
 ///
-/// A listener that a handler registers in the handler's own place shares the handler's mailbox, and also
-/// gets what is sent to its event thread or listener alone.
+/// A listener that a handler registers in the handler's own place, and one with `executeOn: .pump(pump)`, shares the
+/// mailbox of that place, and also gets what is sent to its event thread, pump or listener alone.
 ///
 /// A type of your own can conform by returning the listener of one of these types.
 public protocol EventListenable: AnyObject, Sendable {
