@@ -14,7 +14,8 @@ import Dispatch
 /// | an ``EventListener`` | what is dispatched on its central, or to the listener alone | its own thread |
 ///
 /// A listener that a handler registers in the handler's own place, and one with `executeOn: .pump(pump)`, shares the
-/// mailbox of that place, and also gets what is sent to its event thread, pump or listener alone.
+/// mailbox of that place if it is `on:` the central of that event thread, pump or listener, and then also gets what is
+/// sent to that alone. `on:` another source it has a mailbox of its own there.
 ///
 /// A type of your own can conform by returning the listener of one of these types.
 public protocol EventListenable: AnyObject, Sendable {
