@@ -184,10 +184,13 @@ static const char *beside_trims(void)
 }
 
 #ifndef EVC_ADDRESS_SANITIZER
-/* What it has after them is what a trim leaves: the headers of slabs, and the segments that it takes from, are no surplus. */
+/*
+ * What it has after them is what a trim leaves: the headers of slabs, and the segments that it takes from, are no surplus.
+ * The reserve is no whole number of segments.
+ */
 static const char *beside_trims_after_a_burst_alone(void)
 {
-	return beside_trims_from(64 + CACHED, 25 * SLOTS_OF_A_SLAB);
+	return beside_trims_from(65 + CACHED, 25 * SLOTS_OF_A_SLAB);
 }
 
 static const char *beside_trims_after_a_burst(void)

@@ -92,7 +92,9 @@ import Testing
             let before = Footprint.resident()
             for number in 0..<20_000 { Ping(number: number).queue(on: central) }
             let more = Footprint.resident() - before
-            precondition(isSanitized || more >= events && more < events + 1 << 19, "\(more) bytes for 20,000 events")
+            // A page or two may go meanwhile, of something else.
+            precondition(
+              isSanitized || more > events - 1 << 16 && more < events + 1 << 19, "\(more) bytes for 20,000 events")
           }
         }
       }

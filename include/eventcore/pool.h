@@ -15,7 +15,8 @@
  * time where some slots of a slab are in use. The latter needs pages of 4 KiB, and no allocator of your own
  * (allocator.h). A larger burst after that allocates again. Beside that a thread keeps, for each lane and size that it
  * has dispatched, the 4 KiB (32 KiB) that it takes from. The core's callback thread does this, or `evc_reclaim`
- * (reclaim.h), and only while there is something to give back.
+ * (reclaim.h), and only while there is something to give back. After a burst it also looks, twice a second, while the
+ * thread goes on to dispatch and other events of it wait, or 4 KiB cannot be given back.
  */
 #ifndef EVENTCORE_POOL_H
 #define EVENTCORE_POOL_H

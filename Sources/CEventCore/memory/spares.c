@@ -92,7 +92,9 @@ enum evc_status evc_reserve(uint32_t envelopes)
 	evc_domain_leave();
 	if (!evc_spares_provide(record, EVC_NEEDS_ENVELOPE, envelopes, false))
 		return EVC_OUT_OF_MEMORY;
-	bytes = (size_t)envelopes << EVC_ENVELOPE_SHIFT;
+	/* Whole segments, since a trim keeps no part of one (evc_pool_exceeds). */
+	bytes = ((((size_t)envelopes << EVC_ENVELOPE_SHIFT) + ((size_t)1 << EVC_SEGMENT_SHIFT) - 1) >> EVC_SEGMENT_SHIFT)
+		<< EVC_SEGMENT_SHIFT;
 	/* A smaller one, perhaps a library's, takes nothing of one before. Relaxed: only this thread writes it. */
 	if (bytes > atomic_load_explicit(&record->reserve_bytes, memory_order_relaxed))
 		atomic_store_explicit(&record->reserve_bytes, bytes, memory_order_relaxed);
